@@ -1,0 +1,39 @@
+#pragma once
+// Values known while a graph is built: constants, and the small integer subgraphs that feed shapes (Shape,
+// Pack, ConcatV2, StridedSlice, Range, arithmetic). An op opts in with OpDef::fold, which computes element by
+// element and may know only some elements. Anything larger is the plan's business. Pure; reads the graph
+// only.
+
+#include <optional>
+
+#include "graph/infer.h"
+
+namespace sluice::graph {
+
+class FoldContext {
+ public:
+  using PartialFn = std::function<std::optional<PartialInts>(int input)>;
+  FoldContext(const Node& node, PartialFn input);
+
+  const Node& node() const { return node_; }
+  /// Shape of an input as the graph knows it.
+  const Shape& input_shape(int i) const { return node_.input(i).shape(); }
+  std::optional<PartialInts> input(int i) { return input_(i); }
+  void set_output(int i, PartialInts value);
+  std::vector<std::optional<PartialInts>>& outputs() { return outputs_; }
+
+ private:
+  const Node& node_;
+  PartialFn input_;
+  std::vector<std::optional<PartialInts>> outputs_;
+};
+
+/// The value of an output if it is a Const (through Identity) or an integer subgraph fully known by the fold
+/// rules.
+std::optional<Literal> constant_value(Output output);
+/// What is known of an integer output's elements; nullopt when nothing is.
+std::optional<PartialInts> partial_value(Output output);
+/// Shape of the variable behind a resource handle.
+Shape handle_shape(Output handle);
+
+}  // namespace sluice::graph

@@ -1,0 +1,23 @@
+#pragma once
+// One function a file of graph/ops; register.cpp calls them all. Ops are found nowhere else.
+
+#include "graph/op.h"
+
+namespace sluice::graph::ops {
+
+void register_array(OpRegistry& r);
+void register_array_shape(OpRegistry& r);
+void register_control(OpRegistry& r);
+void register_data(OpRegistry& r);
+void register_image(OpRegistry& r);
+void register_math(OpRegistry& r);
+void register_math_reduce(OpRegistry& r);
+void register_nn(OpRegistry& r);
+void register_nn_conv(OpRegistry& r);
+void register_nn_loss(OpRegistry& r);
+void register_random(OpRegistry& r);
+void register_state(OpRegistry& r);
+void register_summary(OpRegistry& r);
+void register_train(OpRegistry& r);
+
+}  // namespace sluice::graph::ops
