@@ -4,6 +4,7 @@
 // may be used by distinct threads; a buffer that several share must not be written. Example: `Array x =
 // Array::from<float>({2, 2}, {1, 2, 3, 4});  float first = x.as<float>()[0];`
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,6 +30,9 @@ class Buffer {
   void* data_;
   size_t size_;
 };
+
+/// Buffers made by this process so far; tests of the steady path compare it.
+int64_t allocation_count();
 
 class Array {
  public:

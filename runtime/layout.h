@@ -25,12 +25,13 @@ struct Layout {
   std::vector<Block> blocks;  // outermost first
 
   bool plain() const { return order.empty() && blocks.empty(); }
+  /// Throws Internal unless the order is a permutation and the blocks divide `dims`.
+  void check(const Dims& dims) const;
   bool operator==(const Layout&) const = default;
   /// Logical N,C,H,W (or any rank) with the channel dim innermost.
   static Layout channels_last(int rank);
   /// "plain", "nhwc"-like "0231", "0123/1:16".
   std::string str() const;
-  /// Element strides of the outer (per-block) dims and of each block, in memory order, for reorders.
   /// Offset in elements of a logical index.
   int64_t offset(const Dims& dims, const std::vector<int64_t>& index) const;
 };
@@ -45,5 +46,10 @@ struct ValueSpec {
   bool operator==(const ValueSpec&) const = default;
   std::string str() const;
 };
+
+/// Copies the elements of one value from a physical order to another (any dtype of fixed size). `src` and
+/// `dst` do not overlap.
+void reorder(DType dtype, const Dims& dims, const Layout& src_layout, const void* src,
+             const Layout& dst_layout, void* dst);
 
 }  // namespace sluice::runtime

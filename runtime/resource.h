@@ -3,13 +3,15 @@
 // Owned by a session. Every object here is safe for concurrent runs: look-ups take the manager's mutex, a
 // variable its own.
 
-#include <any>
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/array.h"
 
@@ -22,6 +24,7 @@ struct VariableBuffer {
   VariableBuffer(ValueSpec s) : spec(std::move(s)), buffer(spec.bytes()) {}
   ValueSpec spec;
   Buffer buffer;
+  std::optional<Array> strings;  // the value of a string variable; `buffer` is then empty
 };
 
 class Variable {
@@ -50,7 +53,7 @@ class Variable {
   class WriteGuard {
    public:
     explicit WriteGuard(Variable& v);
-    ~WriteGuard();
+    ~WriteGuard();  // counts the version up
     WriteGuard(const WriteGuard&) = delete;
     WriteGuard& operator=(const WriteGuard&) = delete;
     VariableBuffer& buffer() { return *v_.value_; }
