@@ -11,6 +11,7 @@
 
 #include <any>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -218,6 +219,13 @@ class Graph {
   std::string& function_library() { return function_library_; }
   const std::string& function_library() const { return function_library_; }
 
+  /// State that a higher layer keeps with the graph for as long as it lives (the DSL's variable store), by
+  /// key; created empty.
+  std::any& attachment(std::string_view key) {
+    auto it = attachments_.find(key);
+    return it != attachments_.end() ? it->second : attachments_[std::string(key)];
+  }
+
   ScopeState& scopes() { return *scopes_; }
   const ScopeState& scopes() const { return *scopes_; }
 
@@ -239,6 +247,7 @@ class Graph {
   Collections collections_;
   Versions versions_;
   std::string function_library_;
+  std::map<std::string, std::any, std::less<>> attachments_;
   std::optional<int64_t> seed_;
   bool finalized_ = false;
   uint64_t version_ = 0;

@@ -50,6 +50,7 @@ enum Trait : uint32_t {
   kDynamicShape = 1u << 14,       // output shape depends on values (Where, Unique)
   kNumericCheck = 1u << 15,       // CheckNumerics
   kRandom = 1u << 16,             // draws from a Philox stream
+  kControlFlow = 1u << 17,        // Switch, Merge, Enter, Exit, NextIteration, LoopCond
 };
 
 struct ArgSpec {
