@@ -16,8 +16,12 @@ class FoldContext {
   FoldContext(const Node& node, PartialFn input);
 
   const Node& node() const { return node_; }
-  /// Shape of an input as the graph knows it.
-  const Shape& input_shape(int i) const { return node_.input(i).shape(); }
+  /// Shape of an input as the graph, or the plan being specialised, knows it.
+  const Shape& input_shape(int i) const {
+    return shapes_.empty() ? node_.input(i).shape() : shapes_[static_cast<size_t>(i)];
+  }
+  /// A plan knows more than the graph: these replace the graph's shapes (one per input).
+  void use_shapes(std::vector<Shape> shapes) { shapes_ = std::move(shapes); }
   std::optional<PartialInts> input(int i) { return input_(i); }
   void set_output(int i, PartialInts value);
   std::vector<std::optional<PartialInts>>& outputs() { return outputs_; }
@@ -25,6 +29,7 @@ class FoldContext {
  private:
   const Node& node_;
   PartialFn input_;
+  std::vector<Shape> shapes_;
   std::vector<std::optional<PartialInts>> outputs_;
 };
 

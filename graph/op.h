@@ -41,8 +41,10 @@ enum Trait : uint32_t {
   kViewOf0 = 1u << 5,   // the output is input 0's bytes under another shape or name (Reshape, Identity …)
   kSource = 1u << 6,    // value comes from outside (Placeholder)
   kVariable = 1u << 7,  // makes a variable (VarHandleOp, VariableV2)
-  kReadsVariable = 1u << 8,   // input 0 is a variable that is read
-  kWritesVariable = 1u << 9,  // input 0 is a variable that is written (Assign*, Apply*; Apply slots too)
+  kReadsVariable = 1u << 8,   // input 0 is a variable that is read; with kViewOf0 the output is its bytes
+                              // (ReadVariableOp), without it a kernel looks (ResourceGather)
+  kWritesVariable = 1u << 9,  // input 0 is a variable that is written (Assign*, Apply*; Apply slots too).
+                              // With kAllowsUninitialized input 1's shape becomes the variable's (Assign)
   kAllowsUninitialized = 1u << 10,
   kHostOnly = 1u << 11,           // strings, files, printing: never on an accelerator
   kMayBlock = 1u << 12,           // waits for others: runs on a host thread

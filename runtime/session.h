@@ -23,23 +23,41 @@
 
 namespace sluice::runtime {
 
-/// Ends runs from outside; shared by value. Any thread.
+/// Ends runs from outside; shared by value. Any thread. A token may also watch others and a deadline, so that
+/// a kernel which waits has one thing to ask.
 class CancelToken {
  public:
+  enum class Reason { kNone, kCancelled, kClosed, kDeadline };
+
   CancelToken() : flag_(std::make_shared<std::atomic<int>>(0)) {}
-  void cancel() { flag_->store(1, std::memory_order_release); }
-  bool cancelled() const { return flag_->load(std::memory_order_acquire) != 0; }
+  /// Can never be cancelled; costs nothing.
+  static CancelToken none() { return CancelToken(nullptr); }
+  /// Follows a caller's token and a session's, and ends at `deadline` (none: time_point::max()).
+  static CancelToken watch(const CancelToken& caller, const CancelToken& session,
+                           std::chrono::steady_clock::time_point deadline);
+
+  /// FailedPrecondition on a token made by none().
+  void cancel();
+  bool cancelled() const { return reason() != Reason::kNone; }
+  /// Why; kDeadline costs a look at the clock when a deadline is set.
+  Reason reason() const;
+  /// Throws Cancelled "Run call was cancelled" or DeadlineExceeded "Timed out waiting for notification".
+  void check() const;
+  std::chrono::steady_clock::time_point deadline() const { return deadline_; }
 
  private:
-  std::shared_ptr<std::atomic<int>> flag_;
+  explicit CancelToken(std::nullptr_t) {}
+  std::shared_ptr<std::atomic<int>> flag_;     // shared by all copies of one token
+  std::shared_ptr<std::atomic<int>> session_;  // the closing session's
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 
 enum class TraceLevel { kNone = 0, kSoftware = 1, kHardware = 2, kFull = 3 };
 
 struct RunOptions {
   TraceLevel trace_level = TraceLevel::kNone;
-  int64_t timeout_ms = 0;  // 0: none; past it the run ends with DeadlineExceeded
-  CancelToken cancel;
+  int64_t timeout_ms = 0;                    // 0: none; past it the run ends with DeadlineExceeded
+  CancelToken cancel = CancelToken::none();  // assign a token of yours to be able to end the run
   bool output_partition_graphs = false;
 };
 
