@@ -50,7 +50,9 @@ class AttrValue {
   AttrValue(int64_t i) : v_(i) {}
   AttrValue(float f) : v_(f) {}
   AttrValue(double f) : v_(static_cast<float>(f)) {}
-  AttrValue(bool b) : v_(b) {}
+  template <class B>
+  requires std::is_same_v<B, bool>  // pointers must not become booleans
+  AttrValue(B b) : v_(b) {}
   AttrValue(DType t) : v_(t) {}
   AttrValue(Shape s) : v_(std::move(s)) {}
   AttrValue(Literal l) : v_(std::move(l)) {}

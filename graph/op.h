@@ -53,6 +53,8 @@ enum Trait : uint32_t {
   kNumericCheck = 1u << 15,       // CheckNumerics
   kRandom = 1u << 16,             // draws from a Philox stream
   kControlFlow = 1u << 17,        // Switch, Merge, Enter, Exit, NextIteration, LoopCond
+  kLoopBack = 1u << 18,           // NextIteration: its edge into a kLoopMerge may point backwards
+  kLoopMerge = 1u << 19,          // Merge
 };
 
 struct ArgSpec {
@@ -105,6 +107,8 @@ class OpRegistry {
   const OpDef& add(OpDef def);
   /// Null when unknown.
   const OpDef* find(std::string_view name) const;
+  /// The definition as nodes hold it; null when unknown.
+  std::shared_ptr<const OpDef> find_shared(std::string_view name) const;
   /// NotFound with the nearest known names when unknown.
   const OpDef& get(std::string_view name) const;
   /// Every name, sorted.
