@@ -83,6 +83,8 @@ class InferContext {
 // Rules shared by many ops.
 void same_shape(InferContext& c);        // output 0 = input 0
 void merge_all_inputs(InferContext& c);  // all inputs merge; output 0 = the result (AddN)
+/// NumPy broadcasting; fails with this context's message ("Dimensions must be equal, but are 3 and 4 …").
+Shape broadcast(InferContext& c, const Shape& a, const Shape& b);
 void broadcast_binary(InferContext& c);  // NumPy broadcasting of inputs 0 and 1
 void scalar_output(InferContext& c);     // every output is a scalar
 void no_outputs(InferContext& c);        // nothing to state

@@ -13,9 +13,8 @@ void merge_all_inputs(InferContext& c) {
   c.set_output(0, s);
 }
 
-void broadcast_binary(InferContext& c) {
-  const Shape &a = c.input(0), &b = c.input(1);
-  if (auto s = broadcast_shapes(a, b)) return c.set_output(0, std::move(*s));
+Shape broadcast(InferContext& c, const Shape& a, const Shape& b) {
+  if (auto s = broadcast_shapes(a, b)) return std::move(*s);
   const int rank = std::max(a.rank(), b.rank());
   for (int i = 1; i <= rank; ++i) {  // name the first clash from the right, as the reader compares
     const int64_t x = i <= a.rank() ? a.dim(-i) : 1, y = i <= b.rank() ? b.dim(-i) : 1;
@@ -24,6 +23,8 @@ void broadcast_binary(InferContext& c) {
   }
   c.fail("Incompatible shapes");
 }
+
+void broadcast_binary(InferContext& c) { c.set_output(0, broadcast(c, c.input(0), c.input(1))); }
 
 void scalar_output(InferContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, Shape::scalar());
