@@ -1,17 +1,34 @@
 # libsluice.so: all layers in one shared library that shows only names of namespace sluice (sluice.map), and what
 # `cmake --install` puts down for find_package(Sluice).
 
-add_library(sluice SHARED ${PROJECT_SOURCE_DIR}/graph/support/version.cpp)
+add_library(sluice SHARED)
 add_library(Sluice::sluice ALIAS sluice)
 sluice_common(sluice)
-set(layers sluice_graph sluice_passes sluice_runtime sluice_kernels sluice_dsl)
-foreach(layer IN LISTS layers)
-  get_target_property(kind ${layer} TYPE)
-  if(kind STREQUAL "STATIC_LIBRARY")
-    target_link_libraries(sluice PRIVATE ${layer})
-    # Whole: an op or kernel that only a registration function mentions must not be dropped.
-    set_property(TARGET sluice PROPERTY LINK_LIBRARY_OVERRIDE_${layer} WHOLE_ARCHIVE)
+# The layers' objects go in whole (an op or kernel that only a registration function mentions must not be dropped), and
+# the libraries they use are linked once each.
+function(sluice_absorb target)
+  get_property(seen TARGET sluice PROPERTY SLUICE_ABSORBED)
+  if(target IN_LIST seen)
+    return()
   endif()
+  set_property(TARGET sluice APPEND PROPERTY SLUICE_ABSORBED ${target})
+  get_target_property(kind ${target} TYPE)
+  if(kind STREQUAL "STATIC_LIBRARY" OR kind STREQUAL "OBJECT_LIBRARY")
+    target_sources(sluice PRIVATE $<TARGET_OBJECTS:${target}>)
+    get_target_property(links ${target} LINK_LIBRARIES)
+  else()
+    get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
+  endif()
+  foreach(link IN LISTS links)
+    if(link MATCHES "^sluice_")
+      sluice_absorb(${link})
+    elseif(NOT link MATCHES "NOTFOUND$" AND NOT link MATCHES "TARGET_OBJECTS")
+      target_link_libraries(sluice PRIVATE ${link})
+    endif()
+  endforeach()
+endfunction()
+foreach(layer graph passes runtime kernels dsl)
+  sluice_absorb(sluice_${layer})
 endforeach()
 target_include_directories(sluice PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                          $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>

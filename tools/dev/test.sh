@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# All tests: ./tools/dev/test.sh [quick]
+# Builds the release preset with warnings as errors and runs the labels unit, conformance (where the oracle is, see
+# oracle.sh) and house, and ptx where ptxas is; then a shortened run under AddressSanitizer + UBSan and one under
+# ThreadSanitizer. `quick` leaves the sanitizers out. Long work has labels of its own (zoo, soak, fuzz) and is not run here.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+quick=${1:-}
+started=$(date +%s)
+
+run_ctest() {  # preset, ctest arguments
+  local preset=$1
+  shift
+  echo "== $preset: ctest $*"
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)" "$@"
+}
+
+failed=0
+./tools/dev/build.sh release
+labels='^(unit|conformance|house)$'
+if command -v ptxas >/dev/null; then labels='^(unit|conformance|house|ptx)$'; fi
+run_ctest release -L "$labels" || failed=1
+
+if [[ $quick != quick ]]; then
+  # Sanitizers see the tests whose subject is memory and threads; the whole suite under them is run once an issue.
+  ./tools/dev/build.sh asan
+  SLUICE_SHORT_TESTS=1 ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan -L '^unit$' || failed=1
+  ./tools/dev/build.sh tsan
+  SLUICE_SHORT_TESTS=1 TSAN_OPTIONS="halt_on_error=0 exitcode=66" run_ctest tsan -L '^unit$' -R '^(graph_tests|runtime_tests)$' || failed=1
+fi
+echo "test.sh took $(( $(date +%s) - started )) s"
+exit $failed
