@@ -30,4 +30,9 @@ std::vector<graph::GradValue> gradients(const std::vector<graph::Output>& ys,
                                         const std::vector<graph::Output>& xs,
                                         const GradientOptions& options = {});
 
+/// Why x gets no gradient from ys: the ops between x and ys through which no gradient flows (no gradient by
+/// nature, or an output of integer, bool or string type), nearest to ys first. Empty when no path leads from
+/// x to ys at all.
+std::vector<graph::Node*> cutting_ops(const std::vector<graph::Output>& ys, graph::Output x);
+
 }  // namespace sluice::passes
