@@ -103,6 +103,8 @@ class KernelRun {
   const Array& in_array(int i) const { return *inputs_[i].array; }
   /// Strings and outputs whose size is known only now: the kernel sets the whole value.
   Array& out_array(int i) const { return *outputs_[i].array; }
+  /// True for those: strings, and outputs that `out_array` must set.
+  bool out_is_array(int i) const { return outputs_[i].array != nullptr; }
   Variable& variable(int i) const { return *inputs_[i].variable; }
   void* scratch() const { return scratch_; }
   WorkQueue& queue() const { return queue_; }

@@ -1,0 +1,34 @@
+#include "kernels/register.h"
+
+#include "kernels/reference/register.h"
+
+namespace sluice::kernels {
+
+void register_reference(runtime::KernelRegistry& r) {
+  register_array_gather(r);
+  register_array_move(r);
+  register_array_search(r);
+  register_array_segment(r);
+  register_array_shape(r);
+  register_array_slice(r);
+  register_elementwise_binary(r);
+  register_elementwise_unary(r);
+  register_reduce(r);
+  register_scan(r);
+  register_select_cast(r);
+}
+
+}  // namespace sluice::kernels
+
+namespace sluice::runtime {
+
+const KernelRegistry& standard_kernels() {
+  static const KernelRegistry registry = [] {
+    KernelRegistry r;
+    kernels::register_reference(r);
+    return r;
+  }();
+  return registry;
+}
+
+}  // namespace sluice::runtime
