@@ -54,7 +54,8 @@ IdxData read_idx(const std::string& path) {
   Reader in(path);
   uint8_t head[4];
   in.read(head, sizeof head, "header");
-  SLUICE_REQUIRE(head[0] == 0 && head[1] == 0, Code::kDataLoss, path, " is not an IDX file: bad magic number");
+  SLUICE_REQUIRE(head[0] == 0 && head[1] == 0, Code::kDataLoss, path,
+                 " is not an IDX file: bad magic number");
   SLUICE_REQUIRE(head[2] == 0x08, Code::kDataLoss, "IDX file ", path, " holds element type ",
                  static_cast<int>(head[2]), "; only unsigned bytes (8) are read");
   SLUICE_REQUIRE(head[3] >= 1 && head[3] <= 4, Code::kDataLoss, "IDX file ", path, " has ",
@@ -78,7 +79,8 @@ IdxData read_idx(const std::string& path) {
     in.read(data.values.data() + done, piece, "data");
     done += piece;
   }
-  SLUICE_REQUIRE(in.at_end(), Code::kDataLoss, "IDX file ", path, " has bytes after its ", total, " elements");
+  SLUICE_REQUIRE(in.at_end(), Code::kDataLoss, "IDX file ", path, " has bytes after its ", total,
+                 " elements");
   return data;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// IDX files (the format of MNIST and its relatives), gzipped or not. The reader checks magic, type, dimensions
-// and length before it allocates what the header asks for; errors are DataLoss (damaged) or NotFound (absent)
-// and name the file. A pure function; any thread.
+// IDX files (the format of MNIST and its relatives), gzipped or not. The reader checks magic, type,
+// dimensions and length before it allocates what the header asks for; errors are DataLoss (damaged) or
+// NotFound (absent) and name the file. A pure function; any thread.
 
 #include <cstdint>
 #include <string>

@@ -12,8 +12,8 @@ namespace {
 
 template <class T>
 BasicImage<T> crop_image(const BasicImage<T>& image, const Window& w) {
-  SLUICE_REQUIRE(w.top >= 0 && w.left >= 0 && w.height > 0 && w.width > 0 && w.top <= image.height - w.height &&
-                     w.left <= image.width - w.width,
+  SLUICE_REQUIRE(w.top >= 0 && w.left >= 0 && w.height > 0 && w.width > 0 &&
+                     w.top <= image.height - w.height && w.left <= image.width - w.width,
                  Code::kInvalidArgument, "crop window ", w.height, "x", w.width, " at (", w.top, ",", w.left,
                  ") is not inside the ", image.height, "x", image.width, " image");
   BasicImage<T> out{w.height, w.width, image.channels, {}};

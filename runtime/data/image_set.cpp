@@ -22,8 +22,12 @@ std::string find_idx(const std::string& dir, const std::string& name) {
                   "; install the Debian package dataset-fashion-mnist, or name a folder that has the files"));
 }
 
-std::string images_file(bool training) { return training ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte"; }
-std::string labels_file(bool training) { return training ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte"; }
+std::string images_file(bool training) {
+  return training ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte";
+}
+std::string labels_file(bool training) {
+  return training ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte";
+}
 
 class ImageSetProducer : public BatchProducer {
  public:
@@ -129,8 +133,9 @@ ImageSet load_fashion_mnist(const std::string& dir, bool training) {
   return set;
 }
 
-std::unique_ptr<BatchProducer> image_set_producer(std::shared_ptr<const ImageSet> set, const WalkOptions& walk,
-                                                  int height, int width, ResizeChoice resize) {
+std::unique_ptr<BatchProducer> image_set_producer(std::shared_ptr<const ImageSet> set,
+                                                  const WalkOptions& walk, int height, int width,
+                                                  ResizeChoice resize) {
   return std::make_unique<ImageSetProducer>(std::move(set), walk, height, width, resize);
 }
 

@@ -78,8 +78,8 @@ void run(jpeg_decompress_struct& info, Work& w) {
     return;
   }
   if (w.header_only) return;
-  const bool cmyk = w.options.channels == 3 &&
-                    (info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK);
+  const bool cmyk =
+      w.options.channels == 3 && (info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK);
   info.out_color_space = w.options.channels == 1 ? JCS_GRAYSCALE : cmyk ? JCS_CMYK : JCS_RGB;
   info.dct_method = w.options.fast_dct ? JDCT_IFAST : JDCT_ISLOW;
   jpeg_start_decompress(&info);
@@ -145,8 +145,8 @@ ByteImage decode_jpeg(std::string_view bytes, const JpegOptions& options) {
     const Window& v = *options.window;
     SLUICE_REQUIRE(v.top >= 0 && v.left >= 0 && v.height > 0 && v.width > 0 &&
                        v.top <= full.height - v.height && v.left <= full.width - v.width,
-                   Code::kInvalidArgument, "crop window ", v.height, "x", v.width, " at (", v.top, ",", v.left,
-                   ") is not inside the ", full.height, "x", full.width, " picture");
+                   Code::kInvalidArgument, "crop window ", v.height, "x", v.width, " at (", v.top, ",",
+                   v.left, ") is not inside the ", full.height, "x", full.width, " picture");
   }
   ByteImage image;
   Work w;

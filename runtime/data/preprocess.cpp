@@ -19,7 +19,8 @@ bool covers(const Window& w, const std::vector<PixelBox>& boxes, float share) {
   for (const PixelBox& b : boxes) {
     const float area = b.area();
     if (area < 1.0f) continue;
-    const PixelBox cut{std::max(b.ymin, static_cast<float>(w.top)), std::max(b.xmin, static_cast<float>(w.left)),
+    const PixelBox cut{std::max(b.ymin, static_cast<float>(w.top)),
+                       std::max(b.xmin, static_cast<float>(w.left)),
                        std::min(b.ymax, static_cast<float>(w.top + w.height)),
                        std::min(b.xmax, static_cast<float>(w.left + w.width))};
     if (cut.area() / area >= share) return true;
@@ -155,13 +156,13 @@ FloatImage eval_image(std::string_view encoded, int64_t batch_position, const Pr
     constexpr float kMargin = 1.145f;
     const float ratio = std::max(static_cast<float>(options.height) / static_cast<float>(image.height),
                                  static_cast<float>(options.width) / static_cast<float>(image.width));
-    const int height = std::max(static_cast<int>(static_cast<float>(image.height) * ratio * kMargin),
-                                options.height);
-    const int width = std::max(static_cast<int>(static_cast<float>(image.width) * ratio * kMargin),
-                               options.width);
+    const int height =
+        std::max(static_cast<int>(static_cast<float>(image.height) * ratio * kMargin), options.height);
+    const int width =
+        std::max(static_cast<int>(static_cast<float>(image.width) * ratio * kMargin), options.width);
     image = resize(image, height, width, method);
-    image = crop(image, {(height - options.height) / 2, (width - options.width) / 2, options.height,
-                         options.width});
+    image = crop(image,
+                 {(height - options.height) / 2, (width - options.width) / 2, options.height, options.width});
   }
   scale_to_unit(image);
   return image;

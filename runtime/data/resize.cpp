@@ -135,12 +135,14 @@ FloatImage resize_by_taps(const FloatImage& image, const Taps& ys, const Taps& x
 FloatImage resize(const FloatImage& image, int height, int width, ResizeMethod method) {
   SLUICE_REQUIRE(height > 0 && width > 0, Code::kInvalidArgument, "output dimensions must be positive, got ",
                  height, "x", width);
-  SLUICE_REQUIRE(image.height > 0 && image.width > 0, Code::kInvalidArgument, "input image must be non-empty");
+  SLUICE_REQUIRE(image.height > 0 && image.width > 0, Code::kInvalidArgument,
+                 "input image must be non-empty");
   if (image.height == height && image.width == width) return image;
   switch (method) {
     case ResizeMethod::kNearest:
       return resize_by_taps(image, nearest_taps(image.height, height), nearest_taps(image.width, width));
-    case ResizeMethod::kBilinear: return resize_bilinear(image, height, width);
+    case ResizeMethod::kBilinear:
+      return resize_bilinear(image, height, width);
     case ResizeMethod::kBicubic:
       return resize_by_taps(image, bicubic_taps(image.height, height), bicubic_taps(image.width, width));
     case ResizeMethod::kArea:

@@ -85,8 +85,7 @@ const FlagSpec kFlags[] = {
     {"graph_file", G::kData, kEffect, &P::graph_file,
      "Write the graph here; as text when the name ends in txt."},
     // Optimizer.
-    {"optimizer", G::kOptimizer, kEffect, &P::optimizer,
-     "sgd, momentum (Nesterov), rmsprop or adam."},
+    {"optimizer", G::kOptimizer, kEffect, &P::optimizer, "sgd, momentum (Nesterov), rmsprop or adam."},
     {"learning_rate", G::kOptimizer, kEffect, &P::learning_rate,
      "Initial learning rate; unset or 0: the model's own."},
     {"num_epochs_per_decay", G::kOptimizer, kEffect, &P::num_epochs_per_decay,
@@ -151,8 +150,7 @@ const FlagSpec kFlags[] = {
      kNoCluster},
     {"controller_host", G::kVariables, kRefused, &P::controller_host, "Host that drives all workers.",
      kNoCluster},
-    {"task_index", G::kVariables, kRefused, &P::task_index, "Index of this task within its job.",
-     kNoCluster},
+    {"task_index", G::kVariables, kRefused, &P::task_index, "Index of this task within its job.", kNoCluster},
     {"server_protocol", G::kVariables, kRefused, &P::server_protocol, "Transport between processes.",
      kNoCluster},
     {"cross_replica_sync", G::kVariables, kRefused, &P::cross_replica_sync,
@@ -167,8 +165,8 @@ const FlagSpec kFlags[] = {
     {"train_dir", G::kFiles, kEffect, &P::train_dir,
      "Folder for checkpoints and parameters.json; a checkpoint found there is restored."},
     {"eval_dir", G::kFiles, kRefused, &P::eval_dir, "Folder for the event files of evaluations.", kNoEvents},
-    {"ckpt_scope", G::kFiles, kRefused, &P::ckpt_scope,
-     "Rename variables on restore, current:checkpoint.", "renaming on restore is not built yet"},
+    {"ckpt_scope", G::kFiles, kRefused, &P::ckpt_scope, "Rename variables on restore, current:checkpoint.",
+     "renaming on restore is not built yet"},
     {"result_storage", G::kFiles, kRefused, &P::result_storage, "Where to store the result.",
      "result stores are not built yet"},
     // The tool's own.
@@ -217,16 +215,26 @@ const FlagSpec* find_flag(std::string_view name) {
 
 std::string_view group_title(FlagGroup group) {
   switch (group) {
-    case G::kGeneral: return "Model, run mode, batch and step counts";
-    case G::kData: return "Data, preprocessing, placement, threads, dumps";
-    case G::kOptimizer: return "Optimizer, schedule, loss";
-    case G::kMisc: return "Miscellaneous";
-    case G::kTuning: return "Performance tuning";
-    case G::kMkl: return "Threading library";
-    case G::kHalf: return "Half precision";
-    case G::kVariables: return "Variables, all-reduce, cluster";
-    case G::kFiles: return "Summaries and checkpoints";
-    case G::kTool: return "This tool";
+    case G::kGeneral:
+      return "Model, run mode, batch and step counts";
+    case G::kData:
+      return "Data, preprocessing, placement, threads, dumps";
+    case G::kOptimizer:
+      return "Optimizer, schedule, loss";
+    case G::kMisc:
+      return "Miscellaneous";
+    case G::kTuning:
+      return "Performance tuning";
+    case G::kMkl:
+      return "Threading library";
+    case G::kHalf:
+      return "Half precision";
+    case G::kVariables:
+      return "Variables, all-reduce, cluster";
+    case G::kFiles:
+      return "Summaries and checkpoints";
+    case G::kTool:
+      return "This tool";
   }
   return "";
 }

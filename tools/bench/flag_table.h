@@ -29,10 +29,9 @@ enum class FlagGroup {
   kTool,
 };
 
-using FlagField =
-    std::variant<bool Params::*, int64_t Params::*, double Params::*, std::string Params::*,
-                 std::optional<int64_t> Params::*, std::optional<double> Params::*,
-                 std::optional<std::string> Params::*>;
+using FlagField = std::variant<bool Params::*, int64_t Params::*, double Params::*, std::string Params::*,
+                               std::optional<int64_t> Params::*, std::optional<double> Params::*,
+                               std::optional<std::string> Params::*>;
 
 struct FlagSpec {
   std::string_view name;
@@ -61,7 +60,8 @@ std::string value_text(const FlagSpec& flag, const Params& params);
 bool is_default(const FlagSpec& flag, const Params& params);
 /// Copies this one field.
 void copy_value(const FlagSpec& flag, const Params& from, Params& to);
-/// Reads `text` into the field. Throws InvalidArgument naming flag and text when it is not of the flag's type.
+/// Reads `text` into the field. Throws InvalidArgument naming flag and text when it is not of the flag's
+/// type.
 void set_value(const FlagSpec& flag, std::string_view text, Params& params);
 
 }  // namespace sluice::bench

@@ -30,7 +30,8 @@ po::options_description describe(FlagGroup group, unsigned width) {
     if (f.group != group) continue;
     auto* value = po::value<std::string>()->value_name(std::string(type_name(f)));
     if (is_boolean(f)) value->implicit_value("true");
-    std::string help = cat(f.help, " Default: ", value_text(f, defaults).empty() ? "''" : value_text(f, defaults));
+    std::string help =
+        cat(f.help, " Default: ", value_text(f, defaults).empty() ? "''" : value_text(f, defaults));
     if (f.klass == FlagClass::kRefused) help += cat(". Not available: ", f.reason);
     if (f.klass == FlagClass::kNeutral) help += cat(". Changes nothing here: ", f.reason);
     d.add_options()(std::string(f.name).c_str(), value, help.c_str());

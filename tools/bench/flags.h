@@ -1,7 +1,7 @@
 #pragma once
-// The command line. Reads argv into Params by the flag table; --help and --version are answered by the caller.
-// Booleans: --name, --noname, --name=true|false|t|f|1|0; other flags: --name=value or --name value; the last
-// of several wins. One thread.
+// The command line. Reads argv into Params by the flag table; --help and --version are answered by the
+// caller. Booleans: --name, --noname, --name=true|false|t|f|1|0; other flags: --name=value or --name value;
+// the last of several wins. One thread.
 //
 //   CommandLine c = parse_command_line(argc, argv);
 

@@ -22,19 +22,26 @@ __attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ..
 
 const char* mode_text(RunMode mode) {
   switch (mode) {
-    case RunMode::kTraining: return "training";
-    case RunMode::kForwardOnly: return "forward only";
-    case RunMode::kEvaluation: return "evaluation";
+    case RunMode::kTraining:
+      return "training";
+    case RunMode::kForwardOnly:
+      return "forward only";
+    case RunMode::kEvaluation:
+      return "evaluation";
   }
   return "";
 }
 
 const char* optimizer_text(OptimizerKind kind) {
   switch (kind) {
-    case OptimizerKind::kSgd: return "sgd";
-    case OptimizerKind::kMomentum: return "momentum";
-    case OptimizerKind::kRmsprop: return "rmsprop";
-    case OptimizerKind::kAdam: return "adam";
+    case OptimizerKind::kSgd:
+      return "sgd";
+    case OptimizerKind::kMomentum:
+      return "momentum";
+    case OptimizerKind::kRmsprop:
+      return "rmsprop";
+    case OptimizerKind::kAdam:
+      return "adam";
   }
   return "";
 }
@@ -52,8 +59,7 @@ void Output::line(const std::string& text) {
 
 void Output::info_block(const Settings& s) {
   const bool images = s.data == DataSet::kImagenet;
-  const double epochs =
-      static_cast<double>(s.num_batches * s.batch) / static_cast<double>(s.examples());
+  const double epochs = static_cast<double>(s.num_batches * s.batch) / static_cast<double>(s.examples());
   line(cat("TensorFlow:  ", SLUICE_BENCH_VERSION));
   line(cat("Model:       ", s.model->printed_name));
   line(cat("Dataset:     ", images ? "imagenet" : "fashion_mnist", s.synthetic ? " (synthetic)" : ""));
@@ -76,8 +82,8 @@ void Output::header(bool accuracies) {
 }
 
 std::string step_text(const StepReport& r) {
-  std::string text = format("%" PRId64 "\timages/sec: %.1f +/- %.1f (jitter = %.1f)\t%.3f", r.step, r.speed.mean,
-                            r.speed.uncertainty, r.speed.jitter, unsigned_nan(r.loss));
+  std::string text = format("%" PRId64 "\timages/sec: %.1f +/- %.1f (jitter = %.1f)\t%.3f", r.step,
+                            r.speed.mean, r.speed.uncertainty, r.speed.jitter, unsigned_nan(r.loss));
   if (r.top_1) text += format("\t%.3f\t%.3f", *r.top_1, r.top_5.value_or(0));
   return text;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Standard output of a run, line by line, in upstream's layout (benchmark-tool §7, decisions #2). Nothing else
-// in the tool writes to stdout. One thread.
+// Standard output of a run, line by line, in upstream's layout (benchmark-tool §7, decisions #2). Nothing
+// else in the tool writes to stdout. One thread.
 
 #include <cstdio>
 #include <optional>

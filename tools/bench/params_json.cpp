@@ -38,12 +38,14 @@ void from_json(const FlagSpec& flag, const ordered_json& json, Params& params) {
 }
 
 // Where the training run's value holds for its evaluation too.
-constexpr std::string_view kTakenOver[] = {"model",    "data_dir",        "data_name",   "num_gpus",
+constexpr std::string_view kTakenOver[] = {"model",       "data_dir",        "data_name",   "num_gpus",
                                            "data_format", "label_smoothing", "weight_decay"};
 
 }  // namespace
 
-std::string params_path(const std::string& train_dir) { return (fs::path(train_dir) / "parameters.json").string(); }
+std::string params_path(const std::string& train_dir) {
+  return (fs::path(train_dir) / "parameters.json").string();
+}
 
 void save_params(const Params& params, const std::string& train_dir) {
   ordered_json all = ordered_json::object();

@@ -1,6 +1,6 @@
 #pragma once
-// parameters.json: the seed's 74 flags as one object, null for an unset one (benchmark-tool §19.7). Written by
-// training runs into train_dir, read by --eval. One thread.
+// parameters.json: the seed's 74 flags as one object, null for an unset one (benchmark-tool §19.7). Written
+// by training runs into train_dir, read by --eval. One thread.
 
 #include <string>
 

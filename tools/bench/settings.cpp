@@ -59,7 +59,8 @@ void resolve_data(const Params& p, Settings& s) {
       }
     }
   }
-  demand(name != "cifar10", "flag --data_name=cifar10 is not available: the CIFAR-10 reader is not built yet");
+  demand(name != "cifar10",
+         "flag --data_name=cifar10 is not available: the CIFAR-10 reader is not built yet");
   demand(name == "imagenet" || name == "fashion_mnist" || name == "synthetic",
          "Unknown dataset. Must be one of imagenet, cifar10, fashion_mnist, synthetic; --data_name is '",
          p.data_name, "'");
@@ -79,8 +80,8 @@ void resolve_model(const Params& p, Settings& s) {
     list += cat(list.empty() ? "" : ", ", m.name);
   }
   demand(false, "Invalid model name '", p.model, "' for dataset '",
-         s.data == DataSet::kImagenet ? "imagenet" : "fashion_mnist", "'",
-         ".", did_you_mean(p.model, names), " Known models: ", list);
+         s.data == DataSet::kImagenet ? "imagenet" : "fashion_mnist", "'", ".", did_you_mean(p.model, names),
+         " Known models: ", list);
 }
 
 void check_ranges(const Params& p) {
@@ -88,16 +89,18 @@ void check_ranges(const Params& p) {
          ": must not be negative; 0 takes the model's default");
   demand(p.num_batches > 0, "flag --num_batches=", p.num_batches, ": must be positive");
   demand(p.display_every > 0, "flag --display_every=", p.display_every, ": must be positive");
-  demand(!p.num_warmup_batches || *p.num_warmup_batches >= 0, "flag --num_warmup_batches=",
-         p.num_warmup_batches.value_or(0), ": must not be negative");
-  demand(p.num_intra_threads >= 0, "flag --num_intra_threads=", p.num_intra_threads, ": must not be negative");
-  demand(p.num_inter_threads >= 0, "flag --num_inter_threads=", p.num_inter_threads, ": must not be negative");
+  demand(!p.num_warmup_batches || *p.num_warmup_batches >= 0,
+         "flag --num_warmup_batches=", p.num_warmup_batches.value_or(0), ": must not be negative");
+  demand(p.num_intra_threads >= 0, "flag --num_intra_threads=", p.num_intra_threads,
+         ": must not be negative");
+  demand(p.num_inter_threads >= 0, "flag --num_inter_threads=", p.num_inter_threads,
+         ": must not be negative");
   demand(!p.num_epochs || *p.num_epochs > 0, "flag --num_epochs=", p.num_epochs.value_or(0),
          ": must be positive");
   demand(!p.gradient_clip || *p.gradient_clip >= 0, "flag --gradient_clip=", p.gradient_clip.value_or(0),
          ": must not be negative");
-  demand(p.tf_random_seed >= INT32_MIN && p.tf_random_seed <= INT32_MAX, "flag --tf_random_seed=",
-         p.tf_random_seed, ": must fit 32 bits");
+  demand(p.tf_random_seed >= INT32_MIN && p.tf_random_seed <= INT32_MAX,
+         "flag --tf_random_seed=", p.tf_random_seed, ": must fit 32 bits");
 }
 
 void check_schedule(const Params& p) {
@@ -115,8 +118,8 @@ void check_variable_update(const Params& p) {
   demand(!p.staged_vars || p.variable_update == "parameter_server",
          "staged_vars for now is only supported with variable_update=parameter_server");
   const std::string& v = p.variable_update;
-  demand(v == "parameter_server" || v == "replicated" || v == "independent" || v == "distributed_replicated" ||
-             v == "distributed_all_reduce",
+  demand(v == "parameter_server" || v == "replicated" || v == "independent" ||
+             v == "distributed_replicated" || v == "distributed_all_reduce",
          "Invalid variable_update: ", v);
   demand(p.job_name.empty() || p.job_name == "ps" || p.job_name == "worker" || p.job_name == "controller",
          "unrecognized job name: ", p.job_name, " (flag --job_name)");
@@ -126,7 +129,8 @@ void check_built(const Params& p) {
   std::string text;
   for (const FlagSpec& f : flag_table()) {
     if (f.klass != FlagClass::kRefused || is_default(f, p)) continue;
-    text += cat(text.empty() ? "" : "\n", "flag --", f.name, "=", value_text(f, p), " is not available: ", f.reason);
+    text += cat(text.empty() ? "" : "\n", "flag --", f.name, "=", value_text(f, p),
+                " is not available: ", f.reason);
   }
   demand(text.empty(), text);
 }
@@ -192,7 +196,8 @@ OptimizerSettings resolve_optimizer(const Params& p) {
     for (int i = 0; i < 4; ++i)
       if (p.optimizer == kNames[i]) return i;
     throw_error(Code::kInvalidArgument,
-                cat("Optimizer \"", p.optimizer, "\" was not recognized; --optimizer takes sgd, momentum, rmsprop, adam"));
+                cat("Optimizer \"", p.optimizer,
+                    "\" was not recognized; --optimizer takes sgd, momentum, rmsprop, adam"));
   }();
   o.kind = static_cast<OptimizerKind>(kind);
   o.momentum = p.momentum;
@@ -232,7 +237,8 @@ int64_t dataset_examples(DataSet data, bool training) {
 int64_t Settings::examples() const { return dataset_examples(data, mode != RunMode::kEvaluation); }
 
 int64_t steps_of_epochs(double epochs, int64_t examples, int64_t batch) {
-  return static_cast<int64_t>(epochs * static_cast<double>(examples) + static_cast<double>(batch) - 1) / batch;
+  return static_cast<int64_t>(epochs * static_cast<double>(examples) + static_cast<double>(batch) - 1) /
+         batch;
 }
 
 Settings resolve(const CommandLine& line) {

@@ -39,8 +39,8 @@ struct Settings {
   runtime::data::PreprocessOptions preprocess;
 
   int64_t batch = 0;
-  int64_t num_batches = 100;      // timed steps, or evaluation steps when `whole_set` is false
-  bool whole_set = false;         // evaluation reads every example once
+  int64_t num_batches = 100;  // timed steps, or evaluation steps when `whole_set` is false
+  bool whole_set = false;     // evaluation reads every example once
   int64_t warmup_batches = 10;
   int64_t display_every = 10;
 
