@@ -87,6 +87,7 @@ struct GraphElement {
 /// Bytes of a message this library does not interpret (QueueRunnerDef, CondContextDef …), kept verbatim.
 struct OpaqueItem {
   std::string bytes;
+  bool any = false;  // the bytes are a google.protobuf.Any and go back into an any_list
   bool operator==(const OpaqueItem&) const = default;
 };
 

@@ -1,0 +1,55 @@
+#pragma once
+// Whole files in and out. A write goes to a temporary name beside the target, is synced and renamed, so a
+// reader (or a crash) sees the old bytes or the new ones, never a part. Every error names the path and
+// carries the code that fits (NotFound, PermissionDenied, ResourceExhausted …). An AtomicFile belongs to one
+// thread; the free functions may be called from any. Example: `write_file_atomically(path,
+// graph_to_bytes(g));`
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "graph/support/check.h"
+
+namespace sluice {
+
+/// Protobuf's and therefore GraphDef's ceiling, and the default of read_file.
+inline constexpr uint64_t kMaxMessageBytes = (uint64_t{1} << 31) - 1;
+
+/// The code that an errno value stands for.
+Code code_of_errno(int error);
+/// Throws "<path>; <strerror>" with that code.
+[[noreturn]] void throw_errno(const std::string& path, std::string_view doing, int error);
+
+/// The file's bytes. Refuses (before reading) a file larger than `max_bytes`, and a directory.
+std::string read_file(const std::string& path, uint64_t max_bytes = kMaxMessageBytes);
+bool file_exists(const std::string& path);
+/// Throws NotFound, naming the directory, when the directory that `path` would be written to does not exist.
+void require_parent_directory(const std::string& path);
+
+/// A file being written under a temporary name; without `commit` the destructor removes it.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void append(std::string_view bytes);
+  uint64_t size() const { return size_ + buffer_.size(); }
+  const std::string& path() const { return path_; }
+  /// Flushes and syncs; the file still has its temporary name.
+  void sync();
+  /// sync, then rename to the real name.
+  void commit();
+
+ private:
+  void flush();
+  std::string path_, temporary_, buffer_;
+  uint64_t size_ = 0;
+  int fd_ = -1;
+};
+
+void write_file_atomically(const std::string& path, std::string_view bytes);
+
+}  // namespace sluice
