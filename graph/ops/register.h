@@ -12,6 +12,7 @@ void register_data(OpRegistry& r);
 void register_image(OpRegistry& r);
 void register_math(OpRegistry& r);
 void register_math_binary(OpRegistry& r);
+void register_math_matrix(OpRegistry& r);
 void register_math_reduce(OpRegistry& r);
 void register_nn(OpRegistry& r);
 void register_nn_conv(OpRegistry& r);
