@@ -69,7 +69,7 @@ Output sum_last_axis(Grad& g, Output x) {
 
 Output reshape(Grad& g, Output x, Output shape) { return g.op("Reshape", {x, shape}); }
 
-Output reshape_as(Grad& g, Output x, const std::vector<int32_t>& shape) {
+Output reshape_to(Grad& g, Output x, const std::vector<int32_t>& shape) {
   NameScope scope(g.graph(), "Reshape");
   const Output s = g.constant_i32(shape, "shape");
   return g.op("Reshape", {x, s}, {}, scope.scope());
@@ -79,7 +79,7 @@ Output cast(Grad& g, Output x, DType type) {
   return x.dtype() == type ? x : g.op("Cast", {x}, {{"DstT", type}});
 }
 
-Output expand_axis(Grad& g, Output x, int32_t axis) {
+Output expand_dims(Grad& g, Output x, int32_t axis) {
   NameScope scope(g.graph(), "ExpandDims");
   const Output dim = g.scalar_i32(axis, "dim");
   return g.op("ExpandDims", {x, dim}, {}, scope.scope());
@@ -92,7 +92,7 @@ Output ones_like(Grad& g, Output x) {
   return g.op("Fill", {shape, one}, {}, scope.scope());
 }
 
-Output tensor_rank(Grad& g, Output x) {
+Output rank_of(Grad& g, Output x) {
   if (x.shape().known_rank()) return g.scalar_i32(x.shape().rank(), "Rank");
   return g.op("Rank", {x});
 }
@@ -124,7 +124,7 @@ Output gather0(Grad& g, Output params, Output indices) {
   return g.op("GatherV2", {params, indices, axis}, {}, scope.scope());
 }
 
-Output range_from_0(Grad& g, Output limit) {
+Output range_to(Grad& g, Output limit) {
   NameScope scope(g.graph(), "range");
   const Output start = g.scalar_i32(0, "start");
   const Output delta = g.scalar_i32(1, "delta");
@@ -152,7 +152,7 @@ ShapeValue kept_dims_shape(Grad& g, Output input_shape, Output axes) {
                           : g.op("Size", {input_shape});
   const Output wrapped = g.op("FloorMod", {add(g, axes, rank), rank}, {}, "mod");
   const Output axes_shape = g.shape_of(wrapped);
-  const Output all = range_from_0(g, rank);
+  const Output all = range_to(g, rank);
   Output ones;
   {
     NameScope scope(g.graph(), "ones");
@@ -162,8 +162,8 @@ ShapeValue kept_dims_shape(Grad& g, Output input_shape, Output axes) {
   return {std::nullopt, g.op("DynamicStitch", {all, wrapped, input_shape, ones}, {{"N", 2}})};
 }
 
-Output reshape_as(Grad& g, Output x, const ShapeValue& shape) {
-  return shape.known ? reshape_as(g, x, *shape.known) : reshape(g, x, shape.value);
+Output reshape_to(Grad& g, Output x, const ShapeValue& shape) {
+  return shape.known ? reshape_to(g, x, *shape.known) : reshape(g, x, shape.value);
 }
 
 Output unbroadcast_to(Grad& g, Output grad, Output x, Output full) {

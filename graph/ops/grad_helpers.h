@@ -35,13 +35,13 @@ Output sum_last_axis(Grad& g, Output x);
 
 Output reshape(Grad& g, Output x, Output shape);
 /// Reshape to a constant shape, "Reshape/shape".
-Output reshape_as(Grad& g, Output x, const std::vector<int32_t>& shape);
+Output reshape_to(Grad& g, Output x, const std::vector<int32_t>& shape);
 Output cast(Grad& g, Output x, DType type);
-Output expand_axis(Grad& g, Output x, int32_t axis);
+Output expand_dims(Grad& g, Output x, int32_t axis);
 /// ones of x's shape and type.
 Output ones_like(Grad& g, Output x);
 /// Rank of x: a constant where known.
-Output tensor_rank(Grad& g, Output x);
+Output rank_of(Grad& g, Output x);
 /// x[begin:end] of a vector; no end means to the end. With `shrink`, x[begin] as a scalar.
 Output slice_vector(Grad& g, Output x, int32_t begin, std::optional<int32_t> end, bool shrink = false);
 /// ConcatV2 along axis 0.
@@ -49,7 +49,7 @@ Output concat0(Grad& g, std::vector<Output> parts);
 /// Elements of params along axis 0.
 Output gather0(Grad& g, Output params, Output indices);
 /// [0, 1, …, limit).
-Output range_from_0(Grad& g, Output limit);
+Output range_to(Grad& g, Output limit);
 
 /// A shape that is known while building, or a value of the graph.
 struct ShapeValue {
@@ -59,7 +59,7 @@ struct ShapeValue {
 /// Shape of reducing a tensor of `input_shape` (a value) over `axes` with lengths kept: known where both are,
 /// else computed in the graph as TensorFlow's `reduced_shape` does.
 ShapeValue kept_dims_shape(Grad& g, Output input_shape, Output axes);
-Output reshape_as(Grad& g, Output x, const ShapeValue& shape);
+Output reshape_to(Grad& g, Output x, const ShapeValue& shape);
 /// Sums `grad`, which has the shape of `full`, over the axes along which x was broadcast to `full`, and gives
 /// it x's shape.
 Output unbroadcast_to(Grad& g, Output grad, Output x, Output full);

@@ -37,7 +37,7 @@ Output spread(Grad& g) {
     std::vector<int32_t> all(axes->size());
     std::iota(all.begin(), all.end(), 0);
     if (*axes == all) {
-      const Output flat = reshape_as(g, dy, std::vector<int32_t>(all.size(), 1));
+      const Output flat = reshape_to(g, dy, std::vector<int32_t>(all.size(), 1));
       const Output full = shape.fully_known() ? g.constant_i32(to_i32(shape.dims())) : g.op("Shape", {g.x()});
       return g.op("Tile", {flat, full});
     }
@@ -49,7 +49,7 @@ Output spread(Grad& g) {
       tiles[a] = static_cast<int32_t>(shape.dim(axis));
       kept[a] = 1;
     }
-    const Output narrow = reshape_as(g, dy, kept);
+    const Output narrow = reshape_to(g, dy, kept);
     NameScope scope(g.graph(), "Tile");
     const Output multiples = g.constant_i32(tiles, "multiples");
     return g.op("Tile", {narrow, multiples}, {}, scope.scope());
@@ -59,7 +59,7 @@ Output spread(Grad& g) {
   if (!g.attr<bool>("keep_dims")) {
     ColocateWith near(g.graph(), input_shape.node, true);
     const ShapeValue kept = kept_dims_shape(g, input_shape, g.x(1));
-    narrow = reshape_as(g, dy, kept);
+    narrow = reshape_to(g, dy, kept);
   }
   return g.op("BroadcastTo", {narrow, input_shape});
 }
@@ -96,11 +96,11 @@ Gradients extremum_grad(Grad& g) {
     kept.value = g.shape_of(y);
   } else {
     kept = kept_dims_shape(g, input_shape, g.x(1));
-    y = reshape_as(g, y, kept);
-    dy = reshape_as(g, dy, kept);
+    y = reshape_to(g, y, kept);
+    dy = reshape_to(g, dy, kept);
   }
   const Output winners = cast(g, g.op("Equal", {y, g.x()}), dy.dtype());
-  const Output count = reshape_as(g, reduce_sum(g, winners, g.x(1), false), kept);
+  const Output count = reshape_to(g, reduce_sum(g, winners, g.x(1), false), kept);
   return {mul(g, truediv(g, winners, count), dy), GradValue()};
 }
 
@@ -126,10 +126,10 @@ ReducedFirst reduced_first(Grad& g, Output input_shape) {
     const Output other_count = count(other);
     return {g.constant_i32(perm, "perm"), g.constant_i32(inverse, "inverse"), reduced_count, other_count};
   }
-  const Output flat_axes = cast(g, reshape_as(g, g.x(1), {-1}), DType::kInt32);
-  const Output rank = tensor_rank(g, g.x());
+  const Output flat_axes = cast(g, reshape_to(g, g.x(1), {-1}), DType::kInt32);
+  const Output rank = rank_of(g, g.x());
   const Output reduced = g.op("FloorMod", {add(g, flat_axes, rank), rank}, {}, "mod");
-  const Output other = g.op("ListDiff", {range_from_0(g, rank), reduced});
+  const Output other = g.op("ListDiff", {range_to(g, rank), reduced});
   const Output perm = concat0(g, {reduced, other});
   const auto count = [&](Output group) {
     const Output lengths = gather0(g, input_shape, group);
@@ -150,7 +150,7 @@ Output cumprod0(Grad& g, Output x, bool reverse) {
 Gradients prod_grad(Grad& g) {
   const Output input_shape = g.shape_of(g.x());
   Output dy = g.dy();
-  if (!g.attr<bool>("keep_dims")) dy = reshape_as(g, dy, kept_dims_shape(g, input_shape, g.x(1)));
+  if (!g.attr<bool>("keep_dims")) dy = reshape_to(g, dy, kept_dims_shape(g, input_shape, g.x(1)));
   dy = g.op("BroadcastTo", {dy, input_shape});
   const ReducedFirst order = reduced_first(g, input_shape);
   const Output permuted = g.op("Transpose", {g.x(), order.perm}, {}, "transpose");

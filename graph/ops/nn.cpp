@@ -209,8 +209,8 @@ void register_biases(OpRegistry& r) {
          .infer = bias_add_shape,
          .grad = [](Grad& g) {
            const Output dy = g.dy();
-           const Output rank = tensor_rank(g, dy);
-           const Output axes = range_from_0(g, with_scalar_right(g, "Sub", "sub", rank, 1.0));
+           const Output rank = rank_of(g, dy);
+           const Output axes = range_to(g, with_scalar_right(g, "Sub", "sub", rank, 1.0));
            return Gradients{dy, reduce_sum(g, dy, axes, false)};
          }});
   r.add({.name = "BiasAddGrad",
@@ -294,9 +294,9 @@ Gradients top_k_grad(Grad& g) {
   const Output end = mul(g, row_count, in_last);
   const Output zero = g.constant(Literal::scalar(int64_t{0}), "range/start");
   const Output offsets = g.op("Range", {zero, end, in_last}, {}, "range");
-  const Output column = cast(g, expand_axis(g, offsets, -1), rows.dtype());
-  const Output positions = expand_axis(g, reshape_as(g, add(g, rows, column), {-1}), -1);
-  const Output values = reshape_as(g, g.dy(0), {-1});
+  const Output column = cast(g, expand_dims(g, offsets, -1), rows.dtype());
+  const Output positions = expand_dims(g, reshape_to(g, add(g, rows, column), {-1}), -1);
+  const Output values = reshape_to(g, g.dy(0), {-1});
   const Output elements = g.op("Prod", {in_shape, g.constant_i32({0})});
   const Output flat_shape = cast(g, g.op("Pack", {elements}, {{"axis", 0}}, "stack"), rows.dtype());
   const Output flat = g.op("ScatterNd", {positions, values, flat_shape});

@@ -10,14 +10,14 @@ namespace {
 
 // vec[:, None] * mat
 Output scale_rows(Grad& g, Output vec, Output mat) {
-  const Output column = expand_axis(g, vec, -1);
+  const Output column = expand_dims(g, vec, -1);
   return mul(g, column, mat);
 }
 
 // (v − Σ v·softmax)·softmax by rows: softmax's derivative applied to a gradient of the backprop output.
 Output second_order(Grad& g, Output logits, Output v) {
   const Output softmax = g.op("Softmax", {logits});
-  const Output row = expand_axis(g, v, 1), column = expand_axis(g, softmax, 2);
+  const Output row = expand_dims(g, v, 1), column = expand_dims(g, softmax, 2);
   const Output dots = g.op("BatchMatMulV2", {row, column}, {}, "MatMul");
   const Output total = g.op("Squeeze", {dots}, {{"squeeze_dims", std::vector<int64_t>{1}}});
   return mul(g, sub(g, v, total), softmax);

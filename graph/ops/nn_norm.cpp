@@ -146,9 +146,9 @@ class BatchNormSecondOrder {
   Output spread(Output v) {
     std::vector<int32_t> shape(axes_.size() + 1, 1);
     shape[static_cast<size_t>(channel_axis(g_.node()))] = -1;
-    return reshape_as(g_, v, shape);
+    return reshape_to(g_, v, shape);
   }
-  Output flat(Output v) { return reshape_as(g_, v, {-1}); }
+  Output flat(Output v) { return reshape_to(g_, v, {-1}); }
 
   Output square_mean() {
     u_ = sub(g_, x_, mean(x_));
