@@ -17,6 +17,13 @@ namespace sluice::graph {
 struct PartialInts {
   bool scalar = false;
   std::vector<std::optional<int64_t>> values;
+  /// Dims of a tensor of rank 2 and more (paddings, say; values are row-major); empty for scalars and
+  /// vectors.
+  Dims higher;
+  /// {} for a scalar, {n} for a vector, `higher` otherwise.
+  Dims dims() const {
+    return scalar ? Dims{} : higher.empty() ? Dims{static_cast<int64_t>(values.size())} : higher;
+  }
   bool fully_known() const;
   /// -1 for unknown entries.
   std::vector<int64_t> with_unknowns() const;

@@ -6,7 +6,12 @@
 namespace sluice::graph::ops {
 
 void register_array(OpRegistry& r);
+void register_array_fill(OpRegistry& r);
+void register_array_gather(OpRegistry& r);
+void register_array_join(OpRegistry& r);
+void register_array_scatter(OpRegistry& r);
 void register_array_shape(OpRegistry& r);
+void register_array_slice(OpRegistry& r);
 void register_control(OpRegistry& r);
 void register_data(OpRegistry& r);
 void register_image(OpRegistry& r);
