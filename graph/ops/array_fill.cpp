@@ -47,7 +47,7 @@ Gradients fill_gradient(Grad& g) {
     for (int i = 0; i < s.rank(); ++i) all[static_cast<size_t>(i)] = i;
     axes = g.constant_i32(std::move(all));
   } else {
-    axes = range_to(g, g.op("Rank", {dy}));
+    axes = range_by(g, g.op("Rank", {dy}), 1);
   }
   return {{}, g.op("Sum", {dy, axes})};
 }
