@@ -5,17 +5,28 @@
 namespace sluice::kernels {
 
 void register_reference(runtime::KernelRegistry& r) {
+  register_apply(r);
   register_array_gather(r);
   register_array_move(r);
   register_array_search(r);
   register_array_segment(r);
   register_array_shape(r);
   register_array_slice(r);
+  register_batch_norm(r);
+  register_conv(r);
+  register_conv_depthwise(r);
   register_elementwise_binary(r);
   register_elementwise_unary(r);
+  register_image_resize(r);
+  register_matmul(r);
+  register_nn_misc(r);
+  register_pool(r);
+  register_random(r);
   register_reduce(r);
   register_scan(r);
   register_select_cast(r);
+  register_softmax(r);
+  register_state(r);
 }
 
 }  // namespace sluice::kernels

@@ -23,11 +23,15 @@ void add(KernelRegistry& r, const char* op, runtime::KernelFn fn, Share share) {
 void add_bound(KernelRegistry& r, const char* op, BindFn bind, Share share) {
   auto make = [bind, share = std::move(share)](const KernelSpec& spec,
                                                runtime::Refusal&) -> std::unique_ptr<runtime::Kernel> {
-    auto kernel = std::make_unique<BoundKernel>(bind(spec));
+    auto kernel = bound_kernel(bind(spec));
     kernel->may_share = share;
     return kernel;
   };
   r.add({.op = op, .name = "reference", .make = std::move(make), .reference = true});
+}
+
+std::unique_ptr<runtime::Kernel> bound_kernel(BoundFn fn) {
+  return std::make_unique<BoundKernel>(std::move(fn));
 }
 
 void unsupported_dtype(DType t) {

@@ -32,6 +32,9 @@ void add(KernelRegistry& r, const char* op, runtime::KernelFn fn, Share share = 
 /// Adds a reference kernel whose attributes are bound when a plan is built.
 void add_bound(KernelRegistry& r, const char* op, BindFn bind, Share share = {});
 
+/// `fn` as a kernel.
+std::unique_ptr<runtime::Kernel> bound_kernel(BoundFn fn);
+
 [[noreturn]] void unsupported_dtype(DType t);
 
 /// f.operator()<T>() with T float or double.
