@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "graph/support/hash.h"
+
 namespace sluice::runtime {
 
 std::shared_ptr<const VariableBuffer> Variable::read() const {
@@ -41,8 +43,10 @@ void Variable::assign(const Array& value, const Layout& layout) {
 }
 
 void Variable::install(std::shared_ptr<VariableBuffer> buffer) {
+  const uint64_t hash = buffer ? hash_string(buffer->spec.str()) | 1 : 0;
   std::lock_guard lock(mutex_);
   value_ = std::move(buffer);
+  spec_hash_.store(hash, std::memory_order_release);
   version_.fetch_add(1, std::memory_order_acq_rel);
 }
 

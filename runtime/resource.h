@@ -38,6 +38,8 @@ class Variable {
   bool initialized() const;
   /// Shape, layout of the current value; nullopt when uninitialised.
   std::optional<ValueSpec> spec() const;
+  /// Changes with shape, layout and being initialised, not with the value; plans compare it. Cheap.
+  uint64_t spec_hash() const { return spec_hash_.load(std::memory_order_acquire); }
   /// A row-major copy (or share) of the value; FailedPrecondition with TF's text when uninitialised.
   Array value() const;
   /// Installs a value given in row-major order, converted to `layout`.
@@ -73,7 +75,7 @@ class Variable {
   mutable std::mutex mutex_;  // guards value_ and preferred_
   std::shared_ptr<VariableBuffer> value_;
   Layout preferred_;
-  std::atomic<uint64_t> version_{0};
+  std::atomic<uint64_t> version_{0}, spec_hash_{0};
 };
 
 /// One random op's stream: the 128-bit block counter that the next run starts from.

@@ -42,11 +42,12 @@ struct PlanValue {
   ValueSpec spec;  // dims are meaningless while !known_dims
   bool known_dims = true;
   Storage storage = Storage::kArena;
-  std::string name;                    // "conv/Relu:0"
-  OpId producer = -1;                  // -1: constants, feeds, handles
-  Array constant;                      // kConstant; also set on arena values that are known by value (small)
-  int feed = -1;                       // kFeed: index into the plan's feeds
-  std::shared_ptr<Variable> variable;  // kHandle and kVariable
+  std::string name;                       // "conv/Relu:0"
+  OpId producer = -1;                     // -1: constants, feeds, handles
+  std::optional<graph::Literal> literal;  // where the value is known (constants, feeds given by value)
+  Array constant;                         // kConstant: the bytes in spec.layout; made when the plan is frozen
+  int feed = -1;                          // kFeed: index into the plan's feeds
+  std::shared_ptr<Variable> variable;     // kHandle and kVariable
 
   // Filled by the memory stage.
   ValueId buffer_of = -1;   // the value whose bytes this one uses (views, in-place); -1: its own
@@ -77,6 +78,7 @@ struct PlanOp {
   uint32_t traits = 0;                         // the OpDef's
   double order = 0;  // place among ops that nothing orders; fused ops take their last part's
   bool removed = false;
+  OpId replaced_by = -1;  // of a removed op: the op that does its work now
   std::shared_ptr<const RegionProgram> region = nullptr;
 
   // Filled by the choice stage.
@@ -121,10 +123,13 @@ class PlanGraph {
   ValueId add_value(ValueSpec spec, std::string name);
   /// Adds an op and makes it the producer of its outputs. Invalidates references into `ops`.
   OpId add(PlanOp op);
-  /// Takes an op out. Whoever had to run after it now runs after what it ran after.
-  void remove(OpId id);
+  /// Takes an op out. Whoever had to run after it now runs after `by`, which does its work now, or, without
+  /// one, after what it ran after.
+  void remove(OpId id, OpId by = -1);
   /// Every reader of `from`, and the fetches, take `to` instead.
   void replace_uses(ValueId from, ValueId to);
+  /// Many at once: `to` holds, by ValueId, what stands for each value (itself where unchanged).
+  void rename(const std::vector<ValueId>& to);
 
   /// Ids of live ops in a valid order: data and `after` edges first, then `order`, then id. Throws Internal
   /// naming an op when a pass made a cycle.
