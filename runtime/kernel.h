@@ -42,6 +42,7 @@ struct KernelSpec {
   int threads = 1;
   bool deterministic = false;
   bool allow_winograd = true;
+  bool relaxed_nan = false;   // primitives that turn NaN into 0 are welcome
   bool forward_only = false;  // no gradient in this plan
 
   /// attrs of a plan op, then the node's.

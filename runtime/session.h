@@ -77,6 +77,8 @@ struct RunMetadata {
   double compile_seconds = 0;
 };
 
+class Observer;  // runtime/observer.h
+
 /// kAuto follows SLUICE_PLAN.
 enum class PlanMode { kAuto, kOptimized, kReference, kReference64 };
 
@@ -94,6 +96,7 @@ struct SessionOptions {
   int64_t operation_timeout_ms = 0;
   const KernelRegistry* kernels = nullptr;  // null: standard_kernels(); must outlive the session
   std::vector<std::string> disabled_passes;
+  Observer* observer = nullptr;  // told about every step; must outlive the session
 };
 
 struct SessionCounters {

@@ -69,6 +69,11 @@ void ChunkShares::rethrow() {
   }
 }
 
+#ifndef SLUICE_WITH_OPENMP
+TeamWidth::TeamWidth(int) {}
+TeamWidth::~TeamWidth() {}
+#endif
+
 std::unique_ptr<WorkQueue> make_serial_queue() { return std::make_unique<SerialQueue>(); }
 
 std::unique_ptr<WorkQueue> make_default_queue(int width) {

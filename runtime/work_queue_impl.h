@@ -36,6 +36,19 @@ class ChunkShares {
   std::exception_ptr error_;  // written by the thread that set failed_
 };
 
+/// While it lives, OpenMP loops that libraries open on this thread take `width` threads. Nothing without
+/// OpenMP.
+class TeamWidth {
+ public:
+  explicit TeamWidth(int width);
+  ~TeamWidth();
+  TeamWidth(const TeamWidth&) = delete;
+  TeamWidth& operator=(const TeamWidth&) = delete;
+
+ private:
+  int former_ = 0;
+};
+
 /// Present where SLUICE_WITH_OPENMP.
 std::unique_ptr<WorkQueue> make_openmp_queue(int width);
 

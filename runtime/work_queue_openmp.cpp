@@ -29,6 +29,13 @@ class OpenMpQueue final : public WorkQueue {
 
 }  // namespace
 
+TeamWidth::TeamWidth(int width) : former_(omp_get_max_threads()) {
+  if (former_ != width) omp_set_num_threads(width);
+}
+TeamWidth::~TeamWidth() {
+  if (omp_get_max_threads() != former_) omp_set_num_threads(former_);
+}
+
 std::unique_ptr<WorkQueue> make_openmp_queue(int width) { return std::make_unique<OpenMpQueue>(width); }
 
 }  // namespace sluice::runtime

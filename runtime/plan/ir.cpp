@@ -7,6 +7,15 @@
 
 namespace sluice::runtime::plan {
 
+Array ConstantPool::get(const graph::Literal& literal) {
+  constexpr size_t kWorthSharing = 4096;
+  if (literal.size_bytes() < kWorthSharing) return Array::from_literal(literal);
+  std::lock_guard lock(mutex_);
+  auto& [kept, array] = arrays_[literal.data()];
+  if (!array) kept = literal, array = Array::from_literal(literal);
+  return array.reshaped(literal.dims());
+}
+
 ValueId PlanGraph::add_value(PlanValue v) {
   values.push_back(std::move(v));
   return static_cast<ValueId>(values.size()) - 1;

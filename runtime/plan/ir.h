@@ -11,8 +11,10 @@
 //   sync
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/graph.h"
@@ -89,8 +91,20 @@ struct PlanOp {
   bool has(graph::Trait t) const { return (traits & t) != 0; }
 };
 
+/// Large constants of a session's plans, made once each. Its own mutex; any thread.
+class ConstantPool {
+ public:
+  Array get(const graph::Literal& literal);
+
+ private:
+  std::mutex mutex_;  // guards arrays_
+  // The literal is kept with its array, so that its address stays its own.
+  std::unordered_map<const void*, std::pair<graph::Literal, Array>> arrays_;
+};
+
 /// What compiling needs to know besides the graph.
 struct BuildOptions {
+  ConstantPool* constants = nullptr;
   const KernelRegistry* kernels = nullptr;
   ResourceManager* resources = nullptr;
   int threads = 1;
@@ -98,6 +112,7 @@ struct BuildOptions {
   bool reference = false;  // reference kernels only, nothing fused, plain layouts
   bool widen = false;      // reference64: float is double throughout
   bool deterministic = false, allow_winograd = true, relaxed_nan = false;
+  bool allow_soft_placement = false;
   size_t memory_limit = 0;
   std::vector<std::string> disabled_passes;
   std::string dump_dir;  // SLUICE_DUMP
