@@ -1,0 +1,33 @@
+#pragma once
+// tf.Example records as plain C++ values (graph-and-training §7.2). Values only; any thread.
+// Example: `parse_example(record).at("image/encoded").bytes.at(0)`.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::runtime::io {
+
+struct Feature {
+  enum class Kind { kBytes, kFloat, kInt64 };
+  Kind kind = Kind::kBytes;
+  std::vector<std::string> bytes;
+  std::vector<float> floats;
+  std::vector<int64_t> ints;
+  bool operator==(const Feature&) const = default;
+};
+
+using Example = std::map<std::string, Feature, std::less<>>;
+
+/// Features of no kind are left out. InvalidArgument "Could not parse example input, value: '…'".
+Example parse_example(std::string_view record);
+/// The same example always gives the same bytes.
+std::string serialize_example(const Example& example);
+
+/// The feature's only value, with TensorFlow's complaint when it is missing, of another kind, or not one.
+const std::string& single_bytes(const Example& example, std::string_view key);
+int64_t single_int(const Example& example, std::string_view key);
+
+}  // namespace sluice::runtime::io
