@@ -17,23 +17,28 @@ std::string shard_path(const std::string& prefix, int shard, int num_shards) {
   return prefix + suffix;
 }
 
-BundleReader::BundleReader(std::string prefix) : prefix_(std::move(prefix)) { parse_index(prefix_ + ".index"); }
+BundleReader::BundleReader(std::string prefix) : prefix_(std::move(prefix)) {
+  parse_index(prefix_ + ".index");
+}
 BundleReader::~BundleReader() = default;
 
 void BundleReader::parse_index(const std::string& path) {
-  SLUICE_REQUIRE(file_exists(path), Code::kNotFound, "Unsuccessful TensorSliceReader constructor: Failed to find any "
-                 "matching files for ", prefix_, " (there is no '", path, "')");
+  SLUICE_REQUIRE(file_exists(path), Code::kNotFound,
+                 "Unsuccessful TensorSliceReader constructor: Failed to find any "
+                 "matching files for ",
+                 prefix_, " (there is no '", path, "')");
   const std::string bytes = read_file(path);
   TableEntries table = read_table(bytes, path);
-  SLUICE_REQUIRE(!table.empty() && table[0].first.empty(), Code::kDataLoss, path, ": there is no bundle header");
+  SLUICE_REQUIRE(!table.empty() && table[0].first.empty(), Code::kDataLoss, path,
+                 ": there is no bundle header");
   num_shards_ = decode_bundle_header(table[0].second, path);
   for (size_t i = 1; i < table.size(); ++i) {
     auto& [key, value] = table[i];
     BundleEntry entry = decode_bundle_entry(value, key, path);
     check_entry(key, entry, path);
     // Only slice keys begin with a zero byte; no tensor name does.
-    (key[0] == '\0' ? slices_ : entries_).emplace_hint((key[0] == '\0' ? slices_ : entries_).end(), std::move(key),
-                                                       std::move(entry));
+    (key[0] == '\0' ? slices_ : entries_)
+        .emplace_hint((key[0] == '\0' ? slices_ : entries_).end(), std::move(key), std::move(entry));
   }
 }
 
@@ -49,7 +54,8 @@ void BundleReader::check_entry(const std::string& name, const BundleEntry& e, co
     fail("Invalid size in bundle entry: key ", name, "; stored size ", e.size, "; expected size ",
          graph::dims_string(e.dims), " × ", width);
   if (e.dtype == DType::kString && (e.size < 4 || elements > e.size - 4))
-    fail("Invalid size in bundle entry: key ", name, "; stored size ", e.size, "; ", elements, " strings need more");
+    fail("Invalid size in bundle entry: key ", name, "; stored size ", e.size, "; ", elements,
+         " strings need more");
 }
 
 const BundleEntry* BundleReader::find(std::string_view name) const {
@@ -61,7 +67,8 @@ const BundleEntry& BundleReader::get(std::string_view name) const {
   if (const BundleEntry* e = find(name)) return *e;
   std::vector<std::string> names;
   for (const auto& [key, entry] : entries_) names.push_back(key);
-  throw_error(Code::kNotFound, cat("Key ", name, " not found in checkpoint ", prefix_, ".", did_you_mean(name, names)));
+  throw_error(Code::kNotFound,
+              cat("Key ", name, " not found in checkpoint ", prefix_, ".", did_you_mean(name, names)));
 }
 
 const RandomFile& BundleReader::shard(int index) const {
@@ -77,8 +84,8 @@ Array BundleReader::read_entry(std::string_view name, const BundleEntry& e) cons
   const RandomFile& file = shard(e.shard);
   SLUICE_REQUIRE(static_cast<uint64_t>(e.offset) <= file.size() &&
                      static_cast<uint64_t>(e.size) <= file.size() - static_cast<uint64_t>(e.offset),
-                 Code::kDataLoss, file.path(), ": truncated: tensor '", name, "' is ", e.size, " bytes at offset ",
-                 e.offset, ", the file has ", file.size());
+                 Code::kDataLoss, file.path(), ": truncated: tensor '", name, "' is ", e.size,
+                 " bytes at offset ", e.offset, ", the file has ", file.size());
   if (e.dtype == DType::kString) return read_strings(name, e, file);
   Array out(e.dtype, e.dims);
   file.read(static_cast<uint64_t>(e.offset), out.data(), static_cast<uint64_t>(e.size));
@@ -110,8 +117,9 @@ Array BundleReader::read_strings(std::string_view name, const BundleEntry& e, co
 // Puts a tensor together from its slices. Its size is bounded by what the data files hold.
 Array BundleReader::assemble(std::string_view name, const BundleEntry& e) const {
   auto insufficient = [&](const char* why) {
-    throw_error(Code::kInvalidArgument, cat(prefix_, ": Does not have sufficient slices for partitioned tensor ", name,
-                                            " to restore in a slice of shape ", graph::dims_string(e.dims), ": ", why));
+    throw_error(Code::kInvalidArgument,
+                cat(prefix_, ": Does not have sufficient slices for partitioned tensor ", name,
+                    " to restore in a slice of shape ", graph::dims_string(e.dims), ": ", why));
   };
   const int64_t elements = graph::num_elements(e.dims);
   int64_t listed = 0;
@@ -121,16 +129,18 @@ Array BundleReader::assemble(std::string_view name, const BundleEntry& e) const 
     const auto it = slices_.find(slice_key(name, slice));
     if (it == slices_.end()) insufficient("a slice is missing");
     TensorSlice resolved = resolve_slice(slice, e.dims);
-    SLUICE_REQUIRE(it->second.dims == slice_dims(resolved) && it->second.dtype == e.dtype && it->second.slices.empty(),
-                   Code::kDataLoss, prefix_, ": a slice of tensor '", name, "' does not have the shape or type listed");
+    SLUICE_REQUIRE(
+        it->second.dims == slice_dims(resolved) && it->second.dtype == e.dtype && it->second.slices.empty(),
+        Code::kDataLoss, prefix_, ": a slice of tensor '", name, "' does not have the shape or type listed");
     if (__builtin_add_overflow(listed, graph::num_elements(it->second.dims), &listed)) listed = INT64_MAX;
     parts.emplace_back(std::move(resolved), &it->second);
   }
   for (int i = 0; i < num_shards_; ++i) stored_bytes += shard(i).size();
   const uint64_t width = std::max<uint64_t>(graph::dtype_size(e.dtype), 1);
   if (listed < elements) insufficient("together they are smaller");
-  SLUICE_REQUIRE(static_cast<uint64_t>(elements) <= stored_bytes / width && listed / 2 <= elements, Code::kDataLoss,
-                 prefix_, ": the slices of tensor '", name, "' overlap or are larger than the data files");
+  SLUICE_REQUIRE(static_cast<uint64_t>(elements) <= stored_bytes / width && listed / 2 <= elements,
+                 Code::kDataLoss, prefix_, ": the slices of tensor '", name,
+                 "' overlap or are larger than the data files");
   Array whole(e.dtype, e.dims);
   Array seen = Array::zeros(DType::kBool, e.dims);
   for (const auto& [slice, entry] : parts) {
@@ -168,9 +178,11 @@ BundleWriter::~BundleWriter() = default;
 
 BundleEntry BundleWriter::append(const std::string& name, const Array& value) {
   SLUICE_REQUIRE(data_, Code::kFailedPrecondition, prefix_, ": the checkpoint is already finished");
-  SLUICE_REQUIRE(!name.empty() && name[0] != '\0', Code::kInvalidArgument, prefix_, ": a tensor needs a name");
-  SLUICE_REQUIRE(graph::dtype_size(value.dtype()) > 0 || value.dtype() == DType::kString, Code::kUnimplemented, prefix_,
-                 ": tensor '", name, "' of type ", value.dtype(), " cannot be saved");
+  SLUICE_REQUIRE(!name.empty() && name[0] != '\0', Code::kInvalidArgument, prefix_,
+                 ": a tensor needs a name");
+  SLUICE_REQUIRE(graph::dtype_size(value.dtype()) > 0 || value.dtype() == DType::kString,
+                 Code::kUnimplemented, prefix_, ": tensor '", name, "' of type ", value.dtype(),
+                 " cannot be saved");
   BundleEntry e{.dtype = value.dtype(), .dims = value.dims(), .offset = static_cast<int64_t>(data_->size())};
   uint32_t crc = 0;
   if (value.dtype() == DType::kString) {
@@ -192,14 +204,18 @@ void BundleWriter::add(const std::string& name, const Array& value) {
 void BundleWriter::add_slice(const std::string& name, const Dims& full_dims, const TensorSlice& slice,
                              const Array& value) {
   const TensorSlice resolved = resolve_slice(slice, full_dims);
-  SLUICE_REQUIRE(slice_dims(resolved) == value.dims(), Code::kInvalidArgument, prefix_, ": the slice of '", name,
-                 "' is ", graph::dims_string(slice_dims(resolved)), ", its value ", graph::dims_string(value.dims()));
+  SLUICE_REQUIRE(slice_dims(resolved) == value.dims(), Code::kInvalidArgument, prefix_, ": the slice of '",
+                 name, "' is ", graph::dims_string(slice_dims(resolved)), ", its value ",
+                 graph::dims_string(value.dims()));
   if (covers(resolved, full_dims)) return add(name, value);
-  BundleEntry& whole = entries_.try_emplace(name, BundleEntry{.dtype = value.dtype(), .dims = full_dims}).first->second;
-  SLUICE_REQUIRE(whole.dims == full_dims && whole.dtype == value.dtype() && whole.size == 0, Code::kInvalidArgument,
-                 prefix_, ": the slices of '", name, "' do not agree on its shape and type");
+  BundleEntry& whole =
+      entries_.try_emplace(name, BundleEntry{.dtype = value.dtype(), .dims = full_dims}).first->second;
+  SLUICE_REQUIRE(whole.dims == full_dims && whole.dtype == value.dtype() && whole.size == 0,
+                 Code::kInvalidArgument, prefix_, ": the slices of '", name,
+                 "' do not agree on its shape and type");
   const std::string key = slice_key(name, slice);
-  SLUICE_REQUIRE(!entries_.contains(key), Code::kInvalidArgument, prefix_, ": Adding duplicate slice of: ", name);
+  SLUICE_REQUIRE(!entries_.contains(key), Code::kInvalidArgument, prefix_,
+                 ": Adding duplicate slice of: ", name);
   whole.slices.push_back(slice);
   entries_.emplace(key, append(name, value));
 }

@@ -1,9 +1,9 @@
 #pragma once
-// TensorBundle checkpoints, V2 (graph-and-training §7.4): `P.index`, a sorted table of entries, and one or more data
-// shards `P.data-00000-of-00001` of raw little-endian elements. Both ways with TensorFlow, strings and slices of
-// partitioned variables included. A writer goes through temporary files and renames data first, index last, so a
-// crash leaves the former checkpoint. A reader checks each entry against the shard's size before it allocates. A
-// writer belongs to one thread; `read` may be called from several.
+// TensorBundle checkpoints, V2 (graph-and-training §7.4): `P.index`, a sorted table of entries, and one or
+// more data shards `P.data-00000-of-00001` of raw little-endian elements. Both ways with TensorFlow, strings
+// and slices of partitioned variables included. A writer goes through temporary files and renames data first,
+// index last, so a crash leaves the former checkpoint. A reader checks each entry against the shard's size
+// before it allocates. A writer belongs to one thread; `read` may be called from several.
 //
 //   BundleWriter w("/ckpt/model-10");  w.add("w", array);  w.finish();
 //   Array w = BundleReader("/ckpt/model-10").read("w");
@@ -32,12 +32,14 @@ struct BundleEntry {
   int shard = 0;
   int64_t offset = 0, size = 0;
   uint32_t masked_crc = 0;
-  std::vector<TensorSlice> slices;  // of a tensor stored in parts; then the fields above but dtype and dims are unused
+  std::vector<TensorSlice>
+      slices;  // of a tensor stored in parts; then the fields above but dtype and dims are unused
 };
 
 class BundleReader {
  public:
-  /// NotFound when there is no `prefix`.index; DataLoss or InvalidArgument naming file and entry when it is damaged.
+  /// NotFound when there is no `prefix`.index; DataLoss or InvalidArgument naming file and entry when it is
+  /// damaged.
   explicit BundleReader(std::string prefix);
   ~BundleReader();
 
@@ -73,10 +75,12 @@ class BundleWriter {
   explicit BundleWriter(std::string prefix);
   ~BundleWriter();
 
-  /// Appends a tensor. InvalidArgument for a name already added or empty, Unimplemented for types without bytes.
+  /// Appends a tensor. InvalidArgument for a name already added or empty, Unimplemented for types without
+  /// bytes.
   void add(const std::string& name, const Array& value);
   /// Appends a part of the tensor `name` of shape `full_dims`.
-  void add_slice(const std::string& name, const Dims& full_dims, const TensorSlice& slice, const Array& value);
+  void add_slice(const std::string& name, const Dims& full_dims, const TensorSlice& slice,
+                 const Array& value);
   /// Makes the checkpoint appear. Without it, nothing remains.
   void finish();
 

@@ -37,16 +37,18 @@ int decode_bundle_header(std::string_view bytes, const std::string& path) {
   proto::BundleHeaderProto h;
   SLUICE_REQUIRE(h.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), Code::kDataLoss, path,
                  ": the bundle header cannot be read");
-  SLUICE_REQUIRE(h.num_shards() >= 1 && h.num_shards() <= kMaxShards, Code::kDataLoss, path, ": ", h.num_shards(),
-                 " is no number of data files");
+  SLUICE_REQUIRE(h.num_shards() >= 1 && h.num_shards() <= kMaxShards, Code::kDataLoss, path, ": ",
+                 h.num_shards(), " is no number of data files");
   SLUICE_REQUIRE(h.endianness() == proto::BundleHeaderProto::LITTLE, Code::kUnimplemented, path,
                  ": the checkpoint was written big-endian, which cannot be read");
-  SLUICE_REQUIRE(h.version().min_consumer() <= kVersion, Code::kInvalidArgument, path, ": Checkpoint min consumer version ",
-                 h.version().min_consumer(), " above current version ", kVersion);
+  SLUICE_REQUIRE(h.version().min_consumer() <= kVersion, Code::kInvalidArgument, path,
+                 ": Checkpoint min consumer version ", h.version().min_consumer(), " above current version ",
+                 kVersion);
   SLUICE_REQUIRE(h.version().producer() >= 0, Code::kInvalidArgument, path, ": Checkpoint producer version ",
                  h.version().producer(), " below min producer 0");
   for (int bad : h.version().bad_consumers())
-    SLUICE_REQUIRE(bad != kVersion, Code::kInvalidArgument, path, ": Checkpoint disallows consumer version ", kVersion);
+    SLUICE_REQUIRE(bad != kVersion, Code::kInvalidArgument, path, ": Checkpoint disallows consumer version ",
+                   kVersion);
   return h.num_shards();
 }
 
@@ -86,14 +88,16 @@ BundleEntry decode_bundle_entry(std::string_view bytes, const std::string& key, 
   int64_t elements = 1;
   for (const auto& d : e.shape().dim()) {
     if (d.size() < 0) fail("its shape has a negative dimension ", d.size());
-    if (__builtin_mul_overflow(elements, d.size(), &elements)) fail("its shape has more elements than can be counted");
+    if (__builtin_mul_overflow(elements, d.size(), &elements))
+      fail("its shape has more elements than can be counted");
     out.dims.push_back(d.size());
   }
   out.shard = e.shard_id(), out.offset = e.offset(), out.size = e.size(), out.masked_crc = e.crc32c();
   for (const auto& s : e.slices()) {
     TensorSlice slice;
     for (const auto& x : s.extent())
-      slice.push_back({.start = x.start(), .length = x.has_length_case() == x.HAS_LENGTH_NOT_SET ? -1 : x.length()});
+      slice.push_back(
+          {.start = x.start(), .length = x.has_length_case() == x.HAS_LENGTH_NOT_SET ? -1 : x.length()});
     out.slices.push_back(std::move(slice));
   }
   return out;
@@ -116,7 +120,8 @@ std::string encode_strings(const std::vector<std::string>& strings, uint32_t* cr
   return out;
 }
 
-const char* decode_strings(std::string_view bytes, uint64_t count, std::vector<std::string>* out, uint32_t* crc) {
+const char* decode_strings(std::string_view bytes, uint64_t count, std::vector<std::string>* out,
+                           uint32_t* crc) {
   std::vector<uint64_t> lengths(count);
   *crc = 0;
   for (uint64_t& length : lengths) {

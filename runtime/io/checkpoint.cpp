@@ -38,7 +38,8 @@ std::string joined(const std::string& directory, const std::string& path) {
 
 void check_counts(size_t names, size_t specs, size_t others, const char* what) {
   SLUICE_REQUIRE(names == others && (specs == 0 || specs == names), Code::kInvalidArgument, "Got ", names,
-                 " tensor names, ", specs, " shape_and_slices and ", others, " ", what, "; the numbers must agree");
+                 " tensor names, ", specs, " shape_and_slices and ", others, " ", what,
+                 "; the numbers must agree");
 }
 
 }  // namespace
@@ -58,7 +59,8 @@ void save_tensors(const std::string& prefix, const std::vector<std::string>& nam
 }
 
 std::vector<Array> restore_tensors(const std::string& prefix, const std::vector<std::string>& names,
-                                   const std::vector<std::string>& shape_and_slices, const std::vector<DType>& dtypes) {
+                                   const std::vector<std::string>& shape_and_slices,
+                                   const std::vector<DType>& dtypes) {
   check_counts(names.size(), shape_and_slices.size(), dtypes.size(), "dtypes");
   const BundleReader reader(prefix);
   std::vector<SliceSpec> specs(names.size());
@@ -76,12 +78,12 @@ std::vector<Array> restore_tensors(const std::string& prefix, const std::vector<
       continue;
     }
     if (e->dtype != base_dtype(dtypes[i]))
-      wrong += cat(wrong.empty() ? "" : "\n", "tensor_name = ", names[i], "; expected dtype ", base_dtype(dtypes[i]),
-                   " does not equal original dtype ", e->dtype);
+      wrong += cat(wrong.empty() ? "" : "\n", "tensor_name = ", names[i], "; expected dtype ",
+                   base_dtype(dtypes[i]), " does not equal original dtype ", e->dtype);
     if (specs[i].known && e->dims != specs[i].full_dims)
       wrong += cat(wrong.empty() ? "" : "\n", "tensor_name = ", names[i], "; shape in shape_and_slice spec ",
-                   graph::dims_string(specs[i].full_dims), " does not match the shape stored in checkpoint: ",
-                   graph::dims_string(e->dims));
+                   graph::dims_string(specs[i].full_dims),
+                   " does not match the shape stored in checkpoint: ", graph::dims_string(e->dims));
   }
   SLUICE_REQUIRE(missing.empty(), Code::kNotFound, prefix, ": ", missing_count, " of ", names.size(),
                  " tensors are missing: ", missing);
@@ -93,7 +95,8 @@ std::vector<Array> restore_tensors(const std::string& prefix, const std::vector<
   return out;
 }
 
-void write_checkpoint_state(const std::string& directory, const CheckpointState& state, const std::string& file_name) {
+void write_checkpoint_state(const std::string& directory, const CheckpointState& state,
+                            const std::string& file_name) {
   proto::CheckpointState out;
   out.set_model_checkpoint_path(relative_to(directory, state.model_checkpoint_path));
   for (const auto& p : state.all_model_checkpoint_paths)
@@ -105,7 +108,8 @@ void write_checkpoint_state(const std::string& directory, const CheckpointState&
   write_file_atomically(with_slash(directory) + file_name, text);
 }
 
-std::optional<CheckpointState> read_checkpoint_state(const std::string& directory, const std::string& file_name) {
+std::optional<CheckpointState> read_checkpoint_state(const std::string& directory,
+                                                     const std::string& file_name) {
   const std::string path = with_slash(directory) + file_name;
   if (!file_exists(path)) return std::nullopt;
   const std::string text = read_file(path, kMaxStateBytes);
@@ -115,20 +119,24 @@ std::optional<CheckpointState> read_checkpoint_state(const std::string& director
   parser.RecordErrorsTo(&errors);
   parser.SetRecursionLimit(100);
   if (!parser.ParseFromString(text, &in) || in.model_checkpoint_path().empty()) {
-    log_warning(path, ": ", errors.first.empty() ? "no model_checkpoint_path" : errors.first, ": Checkpoint ignored");
+    log_warning(path, ": ", errors.first.empty() ? "no model_checkpoint_path" : errors.first,
+                ": Checkpoint ignored");
     return std::nullopt;
   }
   CheckpointState out;
   out.model_checkpoint_path = joined(directory, in.model_checkpoint_path());
-  for (const auto& p : in.all_model_checkpoint_paths()) out.all_model_checkpoint_paths.push_back(joined(directory, p));
-  out.timestamps.assign(in.all_model_checkpoint_timestamps().begin(), in.all_model_checkpoint_timestamps().end());
+  for (const auto& p : in.all_model_checkpoint_paths())
+    out.all_model_checkpoint_paths.push_back(joined(directory, p));
+  out.timestamps.assign(in.all_model_checkpoint_timestamps().begin(),
+                        in.all_model_checkpoint_timestamps().end());
   out.last_preserved_timestamp = in.last_preserved_timestamp();
   return out;
 }
 
 std::string latest_checkpoint(const std::string& directory, const std::string& file_name) {
   const auto state = read_checkpoint_state(directory, file_name);
-  return state && checkpoint_exists(state->model_checkpoint_path) ? state->model_checkpoint_path : std::string();
+  return state && checkpoint_exists(state->model_checkpoint_path) ? state->model_checkpoint_path
+                                                                  : std::string();
 }
 
 bool checkpoint_exists(const std::string& prefix) { return file_exists(prefix + ".index"); }

@@ -30,7 +30,8 @@ constexpr Tables make_tables() {
 constexpr Tables kTables = make_tables();
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) uint32_t extend_by_instruction(uint32_t crc, const void* data, size_t size) {
+__attribute__((target("sse4.2"))) uint32_t extend_by_instruction(uint32_t crc, const void* data,
+                                                                 size_t size) {
   const auto* p = static_cast<const unsigned char*>(data);
   uint64_t c = ~crc;
   for (; size >= 8; size -= 8, p += 8) {

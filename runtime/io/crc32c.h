@@ -1,7 +1,7 @@
 #pragma once
-// CRC-32C (Castagnoli), as TFRecord and TensorBundle files use it, and their "masked" form (a CRC stored beside the
-// data it covers must not look like data). The SSE4.2 instruction where the CPU has it, a table otherwise. Pure; any
-// thread. Example: `crc32c("123456789") == 0xE3069283`.
+// CRC-32C (Castagnoli), as TFRecord and TensorBundle files use it, and their "masked" form (a CRC stored
+// beside the data it covers must not look like data). The SSE4.2 instruction where the CPU has it, a table
+// otherwise. Pure; any thread. Example: `crc32c("123456789") == 0xE3069283`.
 
 #include <cstddef>
 #include <cstdint>

@@ -16,11 +16,11 @@ const char* kind_name(Feature::Kind k) {
 
 const Feature& one(const Example& example, std::string_view key, Feature::Kind kind) {
   const auto it = example.find(key);
-  SLUICE_REQUIRE(it != example.end(), Code::kInvalidArgument, "Feature: ", key, " (data type: ", kind_name(kind),
-                 ") is required but could not be found.");
+  SLUICE_REQUIRE(it != example.end(), Code::kInvalidArgument, "Feature: ", key,
+                 " (data type: ", kind_name(kind), ") is required but could not be found.");
   const Feature& f = it->second;
-  SLUICE_REQUIRE(f.kind == kind, Code::kInvalidArgument, "Key: ", key, ".  Data types don't match. Expected type: ",
-                 kind_name(kind), ", got ", kind_name(f.kind));
+  SLUICE_REQUIRE(f.kind == kind, Code::kInvalidArgument, "Key: ", key,
+                 ".  Data types don't match. Expected type: ", kind_name(kind), ", got ", kind_name(f.kind));
   const size_t n = kind == Feature::Kind::kBytes ? f.bytes.size() : f.ints.size();
   SLUICE_REQUIRE(n == 1, Code::kInvalidArgument, "Key: ", key, ".  Number of ", kind_name(kind),
                  " values != expected.  values size: ", n, " but output shape: []");

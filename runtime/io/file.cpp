@@ -28,7 +28,8 @@ void RandomFile::read(uint64_t offset, void* out, uint64_t bytes) const {
                  " bytes are expected at offset ", offset, ", the file has ", size_);
   auto* to = static_cast<char*>(out);
   while (bytes > 0) {
-    const ssize_t got = ::pread(fd_, to, std::min<uint64_t>(bytes, uint64_t{1} << 28), static_cast<off_t>(offset));
+    const ssize_t got =
+        ::pread(fd_, to, std::min<uint64_t>(bytes, uint64_t{1} << 28), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_errno(path_, "reading", errno);
     SLUICE_REQUIRE(got > 0, Code::kDataLoss, path_, ": the file became shorter while it was read");

@@ -1,7 +1,7 @@
 #pragma once
-// Files as the readers and writers of this folder use them: whole files and atomic writes (graph/support/file.h) and
-// reads at a position. A RandomFile may be read by several threads at once. Errors name the path; a read past the
-// end is DataLoss, found before anything is allocated.
+// Files as the readers and writers of this folder use them: whole files and atomic writes
+// (graph/support/file.h) and reads at a position. A RandomFile may be read by several threads at once. Errors
+// name the path; a read past the end is DataLoss, found before anything is allocated.
 
 #include <cstdint>
 #include <string>

@@ -16,9 +16,9 @@ struct TypeName {
   const char* name;  // kind and width as in a descr
 };
 constexpr TypeName kTypes[] = {
-    {DType::kFloat, "f4"}, {DType::kDouble, "f8"}, {DType::kHalf, "f2"},      {DType::kInt8, "i1"},
-    {DType::kInt16, "i2"}, {DType::kInt32, "i4"},  {DType::kInt64, "i8"},     {DType::kUint8, "u1"},
-    {DType::kUint16, "u2"}, {DType::kUint32, "u4"}, {DType::kUint64, "u8"},   {DType::kBool, "b1"},
+    {DType::kFloat, "f4"},     {DType::kDouble, "f8"},      {DType::kHalf, "f2"},   {DType::kInt8, "i1"},
+    {DType::kInt16, "i2"},     {DType::kInt32, "i4"},       {DType::kInt64, "i8"},  {DType::kUint8, "u1"},
+    {DType::kUint16, "u2"},    {DType::kUint32, "u4"},      {DType::kUint64, "u8"}, {DType::kBool, "b1"},
     {DType::kComplex64, "c8"}, {DType::kComplex128, "c16"},
 };
 
@@ -36,7 +36,8 @@ class Header {
     throw_error(Code::kInvalidArgument, cat(source_, ": .npy header: ", why));
   }
   void skip() {
-    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n' || rest_[0] == '\t')) rest_.remove_prefix(1);
+    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n' || rest_[0] == '\t'))
+      rest_.remove_prefix(1);
   }
   bool take(std::string_view token) {
     skip();
@@ -147,12 +148,17 @@ Array npy_from_bytes(std::string_view bytes, const std::string& source) {
   const Header header(bytes.substr(begin, length), source);
   const std::string_view data = bytes.substr(begin + length);
   const size_t width = graph::dtype_size(header.dtype);
-  uint64_t expected = 0;
-  const bool overflow =
-      __builtin_mul_overflow(static_cast<uint64_t>(graph::num_elements(header.dims)), width, &expected);
+  uint64_t expected = width;
+  bool overflow = false, empty = false;
+  for (int64_t d : header.dims) {
+    empty |= d == 0;
+    overflow |= __builtin_mul_overflow(expected, static_cast<uint64_t>(d), &expected);
+  }
+  if (empty && !overflow) expected = 0;
   SLUICE_REQUIRE(!overflow && data.size() == expected, Code::kDataLoss, source, ": a ", header.dtype,
-                 graph::dims_string(header.dims), " array needs ", overflow ? "more bytes than can be counted" : cat(expected, " bytes"),
-                 ", the file has ", data.size());
+                 graph::dims_string(header.dims), " array needs ",
+                 overflow ? "more bytes than can be counted" : cat(expected, " bytes"), ", the file has ",
+                 data.size());
   Array out(header.dtype, header.dims);
   auto* to = static_cast<char*>(out.data());
   if (header.fortran && header.dims.size() > 1)
@@ -192,6 +198,8 @@ std::string npy_to_bytes(const Array& array) {
 
 Array read_npy(const std::string& path) { return npy_from_bytes(read_file(path, uint64_t{1} << 40), path); }
 
-void write_npy(const std::string& path, const Array& array) { write_file_atomically(path, npy_to_bytes(array)); }
+void write_npy(const std::string& path, const Array& array) {
+  write_file_atomically(path, npy_to_bytes(array));
+}
 
 }  // namespace sluice::runtime::io

@@ -39,9 +39,11 @@ void RecordReader::seek(uint64_t offset, int64_t count) { offset_ = offset, coun
 void RecordReader::fail(const char* what) const {
   unsigned char magic[2] = {0, 0};
   if (file_->size() >= 2) file_->read(0, magic, 2);
-  const bool zipped = count_ == 0 && ((magic[0] == 0x1f && magic[1] == 0x8b) || (magic[0] == 0x78 && magic[1] != 0));
-  throw_error(Code::kDataLoss, cat(file_->path(), ": ", what, " record at ", offset_, " (record number ", count_, ")",
-                                   zipped ? "; the file looks compressed, decompress it first" : ""));
+  const bool zipped =
+      count_ == 0 && ((magic[0] == 0x1f && magic[1] == 0x8b) || (magic[0] == 0x78 && magic[1] != 0));
+  throw_error(Code::kDataLoss,
+              cat(file_->path(), ": ", what, " record at ", offset_, " (record number ", count_, ")",
+                  zipped ? "; the file looks compressed, decompress it first" : ""));
 }
 
 // Small pieces come from a read-ahead buffer; long ones go straight to `out`.

@@ -1,7 +1,7 @@
 #pragma once
 // TFRecord files (graph-and-training §7.1): length, masked CRC of the length, bytes, masked CRC of the bytes.
-// A reader checks the length against its CRC and against what the file still holds before it allocates. Each object
-// belongs to one thread. Errors name file, offset and record number.
+// A reader checks the length against its CRC and against what the file still holds before it allocates. Each
+// object belongs to one thread. Errors name file, offset and record number.
 //
 //   RecordReader in(path);
 //   for (std::string record; in.next(&record);) …
@@ -20,7 +20,8 @@ class RecordReader {
   explicit RecordReader(const std::string& path);
   ~RecordReader();
 
-  /// The next record; false at the end of the file. DataLoss "truncated record at N" / "corrupted record at N".
+  /// The next record; false at the end of the file. DataLoss "truncated record at N" / "corrupted record at
+  /// N".
   bool next(std::string* record);
   /// Offset of the record that comes next, and records read so far.
   uint64_t offset() const { return offset_; }
@@ -41,8 +42,8 @@ class RecordReader {
 /// Appends one framed record to `out`.
 void append_record(std::string* out, std::string_view record);
 
-/// Writes a new file (an existing one is replaced). Buffered; `close` or `flush` reports a full disk, the destructor
-/// can't.
+/// Writes a new file (an existing one is replaced). Buffered; `close` or `flush` reports a full disk, the
+/// destructor can't.
 class RecordWriter {
  public:
   explicit RecordWriter(std::string path);

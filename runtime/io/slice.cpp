@@ -30,7 +30,8 @@ void put_signed(std::string* out, int64_t v) {
   unsigned char bytes[10];
   for (int i = 0; i < 10; ++i) {
     const int shift = 8 * (9 - i);
-    bytes[i] = static_cast<unsigned char>(shift >= 64 ? (v < 0 ? 0xff : 0) : (static_cast<uint64_t>(v) >> shift) & 0xff);
+    bytes[i] = static_cast<unsigned char>(shift >= 64 ? (v < 0 ? 0xff : 0)
+                                                      : (static_cast<uint64_t>(v) >> shift) & 0xff);
   }
   unsigned char* first = bytes + 10 - length;
   if (length == 1) {
@@ -140,7 +141,8 @@ void insert_slice(const Array& part, const TensorSlice& slice, Array* whole) {
   for_each_run(slice, whole->dims(), [&](int64_t from, int64_t to, int64_t n) {
     if (width == 0) {
       for (int64_t i = 0; i < n; ++i)
-        whole->string_values()[static_cast<size_t>(to + i)] = part.string_values()[static_cast<size_t>(from + i)];
+        whole->string_values()[static_cast<size_t>(to + i)] =
+            part.string_values()[static_cast<size_t>(from + i)];
     } else {
       std::memcpy(static_cast<char*>(whole->data()) + static_cast<size_t>(to) * width,
                   static_cast<const char*>(part.data()) + static_cast<size_t>(from) * width,
@@ -155,7 +157,8 @@ Array extract_slice(const Array& whole, const TensorSlice& slice) {
   for_each_run(slice, whole.dims(), [&](int64_t to, int64_t from, int64_t n) {
     if (width == 0) {
       for (int64_t i = 0; i < n; ++i)
-        part.string_values()[static_cast<size_t>(to + i)] = whole.string_values()[static_cast<size_t>(from + i)];
+        part.string_values()[static_cast<size_t>(to + i)] =
+            whole.string_values()[static_cast<size_t>(from + i)];
     } else {
       std::memcpy(static_cast<char*>(part.data()) + static_cast<size_t>(to) * width,
                   static_cast<const char*>(whole.data()) + static_cast<size_t>(from) * width,

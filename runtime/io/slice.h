@@ -1,6 +1,6 @@
 #pragma once
-// A box inside a tensor, as partitioned variables are saved: a start and a length for each dimension, length -1 for
-// all of it (graph-and-training §7.4 "Slices"). Values only; any thread.
+// A box inside a tensor, as partitioned variables are saved: a start and a length for each dimension, length
+// -1 for all of it (graph-and-training §7.4 "Slices"). Values only; any thread.
 
 #include <cstdint>
 #include <string>
@@ -17,8 +17,8 @@ struct SliceDim {
 };
 using TensorSlice = std::vector<SliceDim>;
 
-/// What an entry of `shape_and_slices` says: "4 8 0,2:-", the slice as written ("-" stays -1, which the key of the
-/// slice depends on). The empty string is the whole tensor (known == false).
+/// What an entry of `shape_and_slices` says: "4 8 0,2:-", the slice as written ("-" stays -1, which the key
+/// of the slice depends on). The empty string is the whole tensor (known == false).
 struct SliceSpec {
   bool known = false;
   Dims full_dims;
@@ -32,7 +32,8 @@ TensorSlice resolve_slice(const TensorSlice& slice, const Dims& full);
 Dims slice_dims(const TensorSlice& resolved);
 bool covers(const TensorSlice& resolved, const Dims& full);
 
-/// The key (of the slice as written) under which a checkpoint's index keeps a slice (an order-preserving code of name, rank and extents).
+/// The key (of the slice as written) under which a checkpoint's index keeps a slice (an order-preserving code
+/// of name, rank and extents).
 std::string slice_key(std::string_view name, const TensorSlice& slice);
 
 /// Copies `part` into `whole` at the slice, or takes it out. Same dtype; the slice is resolved.

@@ -63,7 +63,8 @@ class TableReader {
   TableEntries run() {
     if (bytes_.size() < kFooterBytes) fail("file is too short to be an sstable");
     std::string_view footer = bytes_.substr(bytes_.size() - kFooterBytes);
-    if (get_fixed<uint64_t>(footer.substr(kFooterBytes - 8)) != kMagic) fail("not an sstable (bad magic number)");
+    if (get_fixed<uint64_t>(footer.substr(kFooterBytes - 8)) != kMagic)
+      fail("not an sstable (bad magic number)");
     Handle meta, index;
     if (!read_handle(&footer, &meta) || !read_handle(&footer, &index)) fail("bad block handle in the footer");
     TableEntries blocks, out;
@@ -96,7 +97,8 @@ class TableReader {
     if (h.offset > bytes_.size() || h.size > bytes_.size() - h.offset ||
         bytes_.size() - h.offset - h.size < kTrailerBytes)
       fail("truncated block read");
-    const std::string_view stored = bytes_.substr(h.offset, h.size + 1);  // with the type byte, which the CRC covers
+    const std::string_view stored =
+        bytes_.substr(h.offset, h.size + 1);  // with the type byte, which the CRC covers
     const auto crc = get_fixed<uint32_t>(bytes_.substr(h.offset + h.size + 1));
     if (unmask_crc(crc) != crc32c(stored)) fail("block checksum mismatch");
     const std::string_view contents = stored.substr(0, h.size);
@@ -190,8 +192,8 @@ void TableBuilder::flush() {
 
 void TableBuilder::add(std::string_view key, std::string_view value) {
   SLUICE_CHECK(!finished_, "the table is finished");
-  SLUICE_REQUIRE(!any_ || key > last_key_, Code::kInvalidArgument, "key '", key, "' does not come after '", last_key_,
-                 "'");
+  SLUICE_REQUIRE(!any_ || key > last_key_, Code::kInvalidArgument, "key '", key, "' does not come after '",
+                 last_key_, "'");
   if (key.size() + value.size() >= 2 * kBlockBytes) flush();
   // A block's index entry waits for the next key, so that it can be the shortest that separates the two.
   if (pending_) {
@@ -217,6 +219,8 @@ std::string TableBuilder::finish() {
   return std::move(out_);
 }
 
-TableEntries read_table(std::string_view bytes, const std::string& path) { return TableReader(bytes, path).run(); }
+TableEntries read_table(std::string_view bytes, const std::string& path) {
+  return TableReader(bytes, path).run();
+}
 
 }  // namespace sluice::runtime::io

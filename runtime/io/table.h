@@ -1,7 +1,7 @@
 #pragma once
-// The sorted string table that holds a checkpoint's index (LevelDB's layout, graph-and-training §7.4). Whole tables
-// in memory: an index is small. The reader takes no more memory than a small multiple of the file, whatever the file
-// says. Each object belongs to one thread; the free function is pure.
+// The sorted string table that holds a checkpoint's index (LevelDB's layout, graph-and-training §7.4). Whole
+// tables in memory: an index is small. The reader takes no more memory than a small multiple of the file,
+// whatever the file says. Each object belongs to one thread; the free function is pure.
 
 #include <cstdint>
 #include <string>
@@ -41,8 +41,8 @@ class TableBuilder {
 
 using TableEntries = std::vector<std::pair<std::string, std::string>>;
 
-/// Every entry, in key order. DataLoss naming `path`: "not an sstable (bad magic number)", "block checksum mismatch",
-/// and one for each other way to be damaged. Blocks may be stored raw or with snappy.
+/// Every entry, in key order. DataLoss naming `path`: "not an sstable (bad magic number)", "block checksum
+/// mismatch", and one for each other way to be damaged. Blocks may be stored raw or with snappy.
 TableEntries read_table(std::string_view bytes, const std::string& path);
 
 }  // namespace sluice::runtime::io

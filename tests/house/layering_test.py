@@ -32,7 +32,7 @@ VENDOR = {
     "jpeglib.h": ["runtime/data/"],
     "png.h": ["runtime/data/"],
     "zlib.h": ["runtime/"],
-    "snappy": ["runtime/io/"],
+    "snappy": ["runtime/io/", "tests/"],
     "leveldb/": ["tests/"],
     "boost/": ["tools/", "tests/"],
     "nlohmann/": ["tools/", "tests/"],
