@@ -67,7 +67,8 @@ class TableReader {
       fail("not an sstable (bad magic number)");
     Handle meta, index;
     if (!read_handle(&footer, &meta) || !read_handle(&footer, &index)) fail("bad block handle in the footer");
-    TableEntries blocks, out;
+    TableEntries blocks, out, ignored;
+    read_entries(block(meta), &ignored);
     read_entries(block(index), &blocks);
     uint64_t end_of_last = 0;
     for (const auto& [key, value] : blocks) {
