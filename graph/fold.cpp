@@ -21,17 +21,17 @@ const Literal* literal_of(const Node& n) {
 bool shape_like(Output o) {
   const DType t = o.dtype();
   if (t != DType::kInt32 && t != DType::kInt64 && t != DType::kBool) return false;
-  const Shape& s = o.shape();
-  if (!s.known_rank()) return true;
-  return s.rank() <= 1 && (s.rank() == 0 || s.dim(0) <= kMaxElements);
+  const auto n = o.shape().elements();
+  return !n || *n <= kMaxElements;
 }
 
 std::optional<PartialInts> evaluate(Output o, int depth, Memo& memo) {
   if (!shape_like(o)) return std::nullopt;
   if (const Literal* l = literal_of(*o.node)) {
-    if (l->dims().size() > 1 || l->elements() > kMaxElements) return std::nullopt;
+    if (l->elements() > kMaxElements) return std::nullopt;
     PartialInts p;
     p.scalar = l->dims().empty();
+    if (l->dims().size() > 1) p.higher = l->dims();
     for (int64_t v : l->to_int64s()) p.values.emplace_back(v);
     return p;
   }
@@ -71,7 +71,7 @@ std::optional<Literal> constant_value(Output output) {
   if (!p || !p->fully_known()) return std::nullopt;
   std::vector<int64_t> values = p->with_unknowns();
   Literal l = Literal::vector<int64_t>(std::span<const int64_t>(values)).cast(output.dtype());
-  return p->scalar ? l.reshaped({}) : l;
+  return l.reshaped(p->dims());
 }
 
 Shape handle_shape(Output handle) {

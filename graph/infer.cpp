@@ -85,7 +85,7 @@ Shape InferContext::merge(const Shape& a, const Shape& b) const {
     const int64_t x = a.dim(i), y = b.dim(i);
     if (x >= 0 && y >= 0 && x != y)
       fail(cat("Dimension ", i, " in both shapes must be equal, but are ", x, " and ", y, ". Shapes are ", a,
-               " and ", b));
+               " and ", b, "."));
     r.set_dim(i, x < 0 ? y : x);
   }
   return r;

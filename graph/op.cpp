@@ -17,6 +17,7 @@ const OpDef& OpRegistry::add(OpDef def) {
   SLUICE_REQUIRE(!def.name.empty(), Code::kInvalidArgument, "an op definition needs a name");
   try {
     for (const std::string& s : def.attrs) def.attr_specs.push_back(parse_attr_spec(s));
+    for (const std::string& s : def.later_attrs) def.later_attr_specs.push_back(parse_attr_spec(s));
     for (const std::string& s : def.inputs) def.input_args.push_back(parse_arg_spec(s, def.attr_specs));
     for (const std::string& s : def.outputs) def.output_args.push_back(parse_arg_spec(s, def.attr_specs));
   } catch (const Error& e) {

@@ -90,10 +90,13 @@ struct OpDef {
   InferFn infer;  // null: every output shape unknown
   GradFn grad;    // null: no gradient (unless kNotDifferentiable)
   FoldFn fold;    // value rule for small integer subgraphs that feed shapes; null: none
+  /// Attrs, with defaults, that later TensorFlows gave the op: an imported node may state the default, which
+  /// is then dropped.
+  std::vector<std::string> later_attrs;
 
   // Filled by OpRegistry::add from the strings above.
   std::vector<ArgSpec> input_args, output_args;
-  std::vector<AttrSpec> attr_specs;
+  std::vector<AttrSpec> attr_specs, later_attr_specs;
 
   bool has(Trait t) const { return (traits & t) != 0; }
   const AttrSpec* find_attr(std::string_view name) const;

@@ -147,6 +147,18 @@ AttrValue parse_scalar_default(Cursor& c, std::string_view kind) {
     return *t;
   }
   if (kind == "shape") return parse_shape_default(c);
+  if (kind == "tensor") {  // a vector: uint8[255, 0]
+    const std::string w = c.word();
+    const auto t = parse_dtype(w);
+    if (!t) c.fail(cat("'", w, "' is no type"));
+    std::vector<double> values;
+    c.expect("[");
+    while (!c.eat("]")) {
+      values.push_back(c.number());
+      c.eat(",");
+    }
+    return Literal::vector<double>(std::span<const double>(values)).cast(*t);
+  }
   c.fail(cat("no default of kind ", kind));
 }
 

@@ -457,7 +457,8 @@ void add_concat(OpRegistry& r) {
          .doc = "Where each part begins in the concatenation of tensors of these shapes.",
          .traits = kNotDifferentiable,
          .infer = concat_offset_shape,
-         .fold = fold_concat_offset});
+         .fold = fold_concat_offset,
+         .later_attrs = {"shape_type: {int32, int64} = int32"}});
 }
 
 void add_split(OpRegistry& r) {

@@ -7,9 +7,13 @@ const OpRegistry& standard_ops() {
     OpRegistry r;
     ops::register_array(r);
     ops::register_array_fill(r);
+    ops::register_array_gather(r);
     ops::register_array_join(r);
+    ops::register_array_scatter(r);
     ops::register_array_shape(r);
     ops::register_array_slice(r);
+    ops::register_control(r);
+    ops::register_data(r);
     ops::register_image(r);
     ops::register_math(r);
     ops::register_math_binary(r);
@@ -20,6 +24,10 @@ const OpRegistry& standard_ops() {
     ops::register_nn_loss(r);
     ops::register_nn_norm(r);
     ops::register_nn_pool(r);
+    ops::register_random(r);
+    ops::register_state(r);
+    ops::register_summary(r);
+    ops::register_train(r);
     return r;
   }();
   return registry;
