@@ -17,6 +17,10 @@ void register_reference(runtime::KernelRegistry& r) {
   register_conv_depthwise(r);
   register_elementwise_binary(r);
   register_elementwise_unary(r);
+  register_host_checkpoint(r);
+  register_host_numerics(r);
+  register_host_strings(r);
+  register_host_summary(r);
   register_image_resize(r);
   register_matmul(r);
   register_nn_misc(r);

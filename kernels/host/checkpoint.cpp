@@ -14,16 +14,20 @@ namespace io = runtime::io;
 
 // (prefix, names, shape_and_slices, tensors…)
 void save(KernelRun& r) {
-  const std::vector<std::string>&names = r.in_array(1).string_values(), &specs = r.in_array(2).string_values();
+  const std::vector<std::string>&names = r.in_array(1).string_values(),
+        &specs = r.in_array(2).string_values();
   const int tensors = r.num_inputs() - 3;
-  SLUICE_REQUIRE(names.size() == static_cast<size_t>(tensors) && specs.size() == names.size(), Code::kInvalidArgument,
-                 "SaveV2 got ", names.size(), " names and ", specs.size(), " slice specs for ", tensors, " tensors");
+  SLUICE_REQUIRE(names.size() == static_cast<size_t>(tensors) && specs.size() == names.size(),
+                 Code::kInvalidArgument, "SaveV2 got ", names.size(), " names and ", specs.size(),
+                 " slice specs for ", tensors, " tensors");
   io::BundleWriter writer(scalar_string(r, 0));
   for (size_t k = 0; k < names.size(); ++k) {
     const Array value = input_array(r, static_cast<int>(k) + 3);
     const io::SliceSpec spec = io::parse_slice_spec(specs[k]);
-    if (spec.known) writer.add_slice(names[k], spec.full_dims, spec.slice, value);
-    else writer.add(names[k], value);
+    if (spec.known)
+      writer.add_slice(names[k], spec.full_dims, spec.slice, value);
+    else
+      writer.add(names[k], value);
   }
   writer.finish();
 }
@@ -44,7 +48,8 @@ void put(const KernelRun& r, int output, const Array& value) {
 BoundFn restore(const KernelSpec& spec) {
   const auto dtypes = spec.attr_or<std::vector<DType>>("dtypes", {});
   return [dtypes](KernelRun& r) {
-    const std::vector<std::string>&names = r.in_array(1).string_values(), &specs = r.in_array(2).string_values();
+    const std::vector<std::string>&names = r.in_array(1).string_values(),
+          &specs = r.in_array(2).string_values();
     SLUICE_REQUIRE(names.size() == static_cast<size_t>(r.num_outputs()) && specs.size() == names.size(),
                    Code::kInvalidArgument, "RestoreV2 got ", names.size(), " names and ", specs.size(),
                    " slice specs for ", r.num_outputs(), " outputs");
@@ -65,9 +70,10 @@ BoundFn restore(const KernelSpec& spec) {
     for (size_t k = 0; k < names.size(); ++k) {
       const int output = static_cast<int>(k);
       const io::BundleEntry& entry = reader.get(names[k]);
-      const DType wanted = k < dtypes.size() ? graph::base_dtype(dtypes[k]) : graph::base_dtype(r.out_dtype(output));
-      SLUICE_REQUIRE(entry.dtype == wanted, Code::kInvalidArgument, "tensor_name = ", names[k], "; expected dtype ",
-                     wanted, " does not equal original dtype ", entry.dtype);
+      const DType wanted =
+          k < dtypes.size() ? graph::base_dtype(dtypes[k]) : graph::base_dtype(r.out_dtype(output));
+      SLUICE_REQUIRE(entry.dtype == wanted, Code::kInvalidArgument, "tensor_name = ", names[k],
+                     "; expected dtype ", wanted, " does not equal original dtype ", entry.dtype);
       const io::SliceSpec slice = io::parse_slice_spec(specs[k]);
       if (!slice.known) {
         put(r, output, reader.read(names[k]));
@@ -110,7 +116,8 @@ BoundFn merge(const KernelSpec& spec) {
         if (name == stem + ".index" || name.starts_with(stem + ".data-")) old.push_back(file.path());
       }
       for (const fs::path& file : old) fs::remove(file, ignored);
-      if (delete_old && !dir.empty() && dir != fs::path(destination).parent_path() && fs::is_empty(dir, ignored))
+      if (delete_old && !dir.empty() && dir != fs::path(destination).parent_path() &&
+          fs::is_empty(dir, ignored))
         fs::remove(dir, ignored);
     }
   };

@@ -59,9 +59,13 @@ BoundFn check_numerics(const KernelSpec& spec) {
       if (!all_finite(r.in<T>(0), n)) [[unlikely]] {
         const Bad b = inspect(r.in<T>(0), n);
         std::string text = cat(message, " : Tensor had ",
-                               b.nan && b.inf ? "Inf and NaN" : b.nan ? "NaN" : "Inf", " values (", b.nan + b.inf,
-                               " of ", n, " elements, the first at ", index_text(r.in_dims(0), b.first));
-        text += b.any_finite ? cat("; the finite ones lie in [", b.min, ", ", b.max, "])") : "; none is finite)";
+                               b.nan && b.inf ? "Inf and NaN"
+                               : b.nan        ? "NaN"
+                                              : "Inf",
+                               " values (", b.nan + b.inf, " of ", n, " elements, the first at ",
+                               index_text(r.in_dims(0), b.first));
+        text +=
+            b.any_finite ? cat("; the finite ones lie in [", b.min, ", ", b.max, "])") : "; none is finite)";
         throw_error(Code::kInvalidArgument, std::move(text));
       }
     });
@@ -103,9 +107,10 @@ BoundFn print(const KernelSpec& spec) {
 BoundFn print_v2(const KernelSpec& spec) {
   const auto stream = spec.attr_or<std::string>("output_stream", "stderr");
   const auto end = spec.attr_or<std::string>("end", "\n");
-  SLUICE_REQUIRE(stream == "stderr" || stream == "stdout" || stream.starts_with("log(") || stream.starts_with("file://"),
-                 Code::kInvalidArgument, "Unknown output stream: ", stream,
-                 "; use stderr, stdout, log(info), log(warning), log(error) or file://PATH");
+  SLUICE_REQUIRE(
+      stream == "stderr" || stream == "stdout" || stream.starts_with("log(") || stream.starts_with("file://"),
+      Code::kInvalidArgument, "Unknown output stream: ", stream,
+      "; use stderr, stdout, log(info), log(warning), log(error) or file://PATH");
   return [stream, end](KernelRun& r) {
     const std::string text = scalar_string(r, 0) + end;
     if (!stream.starts_with("file://")) return say(stream == "stdout" ? stdout : stderr, text);

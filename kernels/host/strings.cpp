@@ -36,7 +36,9 @@ std::string five_digits(int64_t n) {
 }
 
 void sharded_filename(KernelRun& r) {
-  put_string(r, 0, cat(scalar_string(r, 0), "-", five_digits(scalar_int(r, 1)), "-of-", five_digits(scalar_int(r, 2))));
+  put_string(
+      r, 0,
+      cat(scalar_string(r, 0), "-", five_digits(scalar_int(r, 1)), "-of-", five_digits(scalar_int(r, 2))));
 }
 void sharded_filespec(KernelRun& r) {
   put_string(r, 0, cat(scalar_string(r, 0), "-?\?\?\?\?-of-", five_digits(scalar_int(r, 1))));
@@ -45,9 +47,11 @@ void sharded_filespec(KernelRun& r) {
 // Elements as printf writes them.
 BoundFn as_string(const KernelSpec& spec) {
   const auto precision = spec.attr_or<int64_t>("precision", -1), width = spec.attr_or<int64_t>("width", -1);
-  const bool scientific = spec.attr_or<bool>("scientific", false), shortest = spec.attr_or<bool>("shortest", false);
+  const bool scientific = spec.attr_or<bool>("scientific", false),
+             shortest = spec.attr_or<bool>("shortest", false);
   const auto fill = spec.attr_or<std::string>("fill", "");
-  SLUICE_REQUIRE(fill.size() <= 1, Code::kInvalidArgument, "Fill string must be one or fewer characters: ", fill);
+  SLUICE_REQUIRE(fill.size() <= 1, Code::kInvalidArgument,
+                 "Fill string must be one or fewer characters: ", fill);
   SLUICE_REQUIRE(!(scientific && shortest), Code::kInvalidArgument,
                  "Cannot select both scientific and shortest notation");
   std::string format = "%" + fill;

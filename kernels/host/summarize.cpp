@@ -9,8 +9,10 @@ std::string element(const KernelRun& r, int input, int64_t i) {
   if (t == DType::kBool) return r.in<bool>(input)[i] ? "1" : "0";
   std::string s;
   for_numeric(t, [&]<class T>() {
-    if constexpr (sizeof(T) == 1) s = cat(static_cast<int>(r.in<T>(input)[i]));
-    else s = cat(r.in<T>(input)[i]);
+    if constexpr (sizeof(T) == 1)
+      s = cat(static_cast<int>(r.in<T>(input)[i]));
+    else
+      s = cat(r.in<T>(input)[i]);
   });
   return s;
 }

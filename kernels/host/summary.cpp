@@ -24,8 +24,8 @@ double number_at(const KernelRun& r, int input, int64_t i) {
 void scalar_summary(KernelRun& r) {
   const int64_t n = in_count(r, 0);
   SLUICE_REQUIRE(r.in_dims(0) == r.in_dims(1) || (n == 1 && in_count(r, 1) == 1), Code::kInvalidArgument,
-                 "tags and values are not the same shape: ", dims_string(r.in_dims(0)), " != ",
-                 dims_string(r.in_dims(1)));
+                 "tags and values are not the same shape: ", dims_string(r.in_dims(0)),
+                 " != ", dims_string(r.in_dims(1)));
   ProtoWriter summary;
   for (int64_t i = 0; i < n; ++i) {
     ProtoWriter value;
@@ -145,15 +145,18 @@ void merge_summary(KernelRun& r) {
   for (int i = 0; i < r.num_inputs(); ++i)
     for (const std::string& part : r.in_array(i).string_values()) {
       bool sound = true;
-      sound = each_field(part, [&](int field, std::string_view value) {
-        if (field != 1) return;
-        sound = sound && each_field(value, [&](int inner, std::string_view tag) {
-                  // An empty tag names nothing and may repeat.
-                  if (inner == 1 && !tag.empty())
-                    SLUICE_REQUIRE(tags.insert(std::string(tag)).second, Code::kInvalidArgument, "Duplicate tag ", tag,
-                                   " found in summary inputs");
-                });
-      }) && sound;
+      sound = each_field(part,
+                         [&](int field, std::string_view value) {
+                           if (field != 1) return;
+                           sound = sound && each_field(value, [&](int inner, std::string_view tag) {
+                                     // An empty tag names nothing and may repeat.
+                                     if (inner == 1 && !tag.empty())
+                                       SLUICE_REQUIRE(tags.insert(std::string(tag)).second,
+                                                      Code::kInvalidArgument, "Duplicate tag ", tag,
+                                                      " found in summary inputs");
+                                   });
+                         }) &&
+              sound;
       SLUICE_REQUIRE(sound, Code::kInvalidArgument, "Could not parse one of the summary inputs");
       merged += part;
     }

@@ -41,15 +41,38 @@ BoundFn placeholder(const KernelSpec& spec) {
   return [text](KernelRun&) { throw_error(Code::kInvalidArgument, text); };
 }
 
+// Dims of the result: the planned ones, or what input 1 says now where the plan left them open.
+Dims reshaped_dims(const KernelRun& r) {
+  if (out_count(r, 0) == in_count(r, 0)) return r.out_dims(0);
+  Dims dims;
+  int64_t known = 1, open = -1;
+  for (int64_t k = 0; r.out_is_array(0) && r.num_inputs() > 1 && k < in_count(r, 1); ++k) {
+    dims.push_back(int_at(r, 1, k));
+    if (dims.back() == -1)
+      open = k;
+    else
+      known *= dims.back();
+  }
+  if (open >= 0 && known > 0) {
+    dims[static_cast<size_t>(open)] = in_count(r, 0) / known;
+    known *= dims[static_cast<size_t>(open)];
+  }
+  SLUICE_REQUIRE(r.out_is_array(0) && known == in_count(r, 0), Code::kInvalidArgument,
+                 "Input to reshape is a tensor with ", in_count(r, 0),
+                 " values, but the requested shape has ", r.out_is_array(0) ? known : out_count(r, 0));
+  return dims;
+}
+
 void reshape(KernelRun& r) {
-  if (!r.out_is_array(0))
-    SLUICE_REQUIRE(in_count(r, 0) == out_count(r, 0), Code::kInvalidArgument,
+  if (!r.out_is_array(0)) {
+    SLUICE_REQUIRE(out_count(r, 0) == in_count(r, 0), Code::kInvalidArgument,
                    "Input to reshape is a tensor with ", in_count(r, 0),
                    " values, but the requested shape has ", out_count(r, 0));
-  if (graph::base_dtype(r.in_dtype(0)) == DType::kString)
-    r.out_array(0) = r.in_array(0).reshaped(r.out_dims(0));
-  else
-    copy_value(r, 0, 0);
+    return copy_value(r, 0, 0);
+  }
+  const Dims dims = reshaped_dims(r);
+  copy_value(r, 0, 0);
+  r.out_array(0) = r.out_array(0).reshaped(dims);
 }
 
 void put_ints(KernelRun& r, int output, std::span<const int64_t> values) {
@@ -222,9 +245,10 @@ void register_array_shape(KernelRegistry& r) {
   add(r, "NoOp", nothing);
   add(r, "ControlTrigger", nothing);
   add_bound(r, "Const", constant);
-  add_bound(r, "Placeholder", placeholder);
-  for (const char* op : {"CheckpointIdentity", "EnsureShape", "Identity", "PlaceholderWithDefault",
-                         "PreventGradient", "RefIdentity", "Snapshot", "StopGradient"})
+  for (const char* op : {"Placeholder", "PlaceholderV2"}) add_bound(r, op, placeholder);
+  for (const char* op :
+       {"Bitcast", "CheckpointIdentity", "Conj", "EnsureShape", "Identity", "PlaceholderWithDefault",
+        "PreventGradient", "RefIdentity", "Snapshot", "StopGradient"})
     add(r, op, identity, {{0, 0}});
   add(r, "IdentityN", identity);
   for (const char* op : {"ExpandDims", "Reshape", "Squeeze"}) add(r, op, reshape, {{0, 0}});

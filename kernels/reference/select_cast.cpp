@@ -79,12 +79,23 @@ void add_n(KernelRun& r) {
   });
 }
 
+// (t, low, high): low wins where it exceeds high; the bounds are of t's shape or scalars.
+void clip_by_value(KernelRun& r) {
+  for_numeric(r.out_dtype(0), [&]<class T>() {
+    const bool one_low = r.in_dims(1).empty(), one_high = r.in_dims(2).empty();
+    for (int64_t i = 0, n = out_count(r, 0); i < n; ++i)
+      r.out<T>(0)[i] = scalar::Maximum{}(scalar::Minimum{}(r.in<T>(0)[i], r.in<T>(2)[one_high ? 0 : i]),
+                                         r.in<T>(1)[one_low ? 0 : i]);
+  });
+}
+
 }  // namespace
 
 void register_select_cast(KernelRegistry& r) {
   add(r, "Cast", cast);
   add(r, "Select", select, {{1, 0}, {2, 0}});
   add(r, "SelectV2", select_v2, {{1, 0}, {2, 0}});
+  add(r, "ClipByValue", clip_by_value, {{0, 0}});
   add(r, "AddN", add_n, {{0, 0}});
   add(r, "AccumulateNV2", add_n, {{0, 0}});
 }
