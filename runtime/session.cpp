@@ -7,6 +7,7 @@
 #include "graph/support/log.h"
 #include "runtime/executor.h"
 #include "runtime/plan_cache.h"
+#include "runtime/rest.h"
 #include "runtime/run_request.h"
 #include "runtime/trace.h"
 #include "runtime/work_queue_impl.h"
@@ -44,8 +45,10 @@ struct Session::Impl {
     build.allow_winograd = options.allow_winograd;
     build.relaxed_nan = options.relaxed_nan;
     build.allow_soft_placement = options.allow_soft_placement;
+    build.log_placement = options.log_device_placement;
     build.memory_limit = options.memory_limit;
     build.disabled_passes = options.disabled_passes;
+    build.plan_counter = &plan_counter;
     if (const char* dir = std::getenv("SLUICE_DUMP")) build.dump_dir = dir;
   }
 
@@ -71,8 +74,6 @@ struct Session::Impl {
   void run(std::vector<Array>& results, const RunRequest& request, const RunOptions& run_options,
            RunMetadata* metadata);
   void execute(std::vector<Array>& results, const RunRequest& request, PlanEntry& entry, RunEnvironment& env);
-  void run_rest(std::vector<Array>& results, const RunRequest& request, const Plan& first,
-                RunContext& context, RunEnvironment& env);
 
   graph::Graph& graph;
   const SessionOptions options;
@@ -91,6 +92,7 @@ struct Session::Impl {
   int in_flight = 0;
   double compile_seconds = 0;
   CancelToken closing;
+  std::atomic<int> plan_counter{0};
   std::atomic<int64_t> runs{0}, hits{0}, compiles{0}, step_id{0};
 };
 
@@ -180,99 +182,7 @@ void Session::Impl::execute(std::vector<Array>& results, const RunRequest& reque
   results.resize(request.fetches.size());
   for (size_t k = 0; k < plan.fetches().size(); ++k)
     if (plan.fetches()[k] >= 0) Executor::store(plan, *context, plan.fetches()[k], results[k]);
-  if (plan.is_cut()) run_rest(results, request, plan, *context, env);
-}
-
-// What follows a value whose size only the run knew: lowered for the sizes that came, part after part.
-void Session::Impl::run_rest(std::vector<Array>& results, const RunRequest& request, const Plan& first,
-                             RunContext& first_context, RunEnvironment& env) {
-  // Values by output, owned here for the rest of the run.
-  std::vector<Array> values;
-  std::vector<plan::Given> given;
-  std::vector<const Array*> feeds;
-  std::vector<Array> kept;
-  const Plan* part = &first;
-  const RunContext* context = &first_context;
-  std::shared_ptr<const Plan> owned_plan;
-  std::unique_ptr<RunContext> owned_context;
-  std::vector<std::unique_ptr<Arena>> leased;
-  struct Return {
-    ArenaPool& pool;
-    std::vector<std::unique_ptr<Arena>>& leased;
-    ~Return() {
-      for (auto& a : leased) pool.give_back(std::move(a));
-    }
-  } give_back{arenas, leased};
-  std::vector<size_t> open;  // fetches that no part has made yet
-  for (size_t k = 0; k < request.fetches.size(); ++k)
-    if (first.fetches()[k] < 0) open.push_back(k);
-  std::vector<plan::Given> part_given;  // what `part` was given, feeds first by index
-  for (size_t i = 0; i < request.feeds.size(); ++i) {
-    const Array& v = *first_context.feeds[i];
-    part_given.push_back(
-        {request.feeds[i].output, {v.dtype(), v.dims(), {}}, static_cast<int>(i), std::nullopt, nullptr});
-  }
-  std::vector<Array> part_feeds;
-  for (const Array* f : first_context.feeds) part_feeds.push_back(*f);
-
-  while (part->is_cut()) {
-    const plan::Cut& cut = *part->cut();
-    plan::LowerRequest lower;
-    lower.graph = &graph;
-    lower.only = cut.nodes;
-    lower.targets = request.targets;
-    lower.given = cut.given;
-    std::vector<Array> next_feeds;
-    for (int f : cut.feeds) {
-      plan::Given g = part_given[static_cast<size_t>(f)];
-      const Array& value = part_feeds[static_cast<size_t>(g.feed)];
-      g.feed = static_cast<int>(next_feeds.size());
-      next_feeds.push_back(value);
-      lower.given.push_back(std::move(g));
-    }
-    for (size_t b = 0; b < cut.boundary.size(); ++b) {
-      Array value = Executor::value(*part, *context, part->boundary()[b]);
-      plan::Given g{cut.boundary[b],
-                    {value.dtype(), value.dims(), {}},
-                    static_cast<int>(next_feeds.size()),
-                    std::nullopt,
-                    nullptr};
-      if (cut.by_value[b]) g.value = value.to_literal();
-      next_feeds.push_back(std::move(value));
-      lower.given.push_back(std::move(g));
-    }
-    for (size_t k : open) lower.fetches.push_back(request.fetches[k]);
-    PlanResult built;
-    for (;;) {
-      built = build_plan(lower, build, static_cast<int>(next_feeds.size()));
-      if (built.plan) break;
-      for (int k : built.by_value) {
-        plan::Given& g = lower.given[static_cast<size_t>(k)];
-        g.value = next_feeds[static_cast<size_t>(g.feed)].to_literal();
-      }
-    }
-    auto next_context = std::make_unique<RunContext>(*built.plan);
-    leased.push_back(arenas.lease(built.plan->arena_bytes(), *env.queue));
-    next_context->bind_arena(leased.back()->data());
-    for (size_t i = 0; i < next_feeds.size(); ++i) next_context->feeds[i] = &next_feeds[i];
-    next_context->bind_feeds();
-    Executor::run(*built.plan, *next_context, env);
-    std::vector<size_t> still_open;
-    for (size_t i = 0; i < open.size(); ++i) {
-      const plan::ValueId v = built.plan->fetches()[i];
-      if (v >= 0)
-        Executor::store(*built.plan, *next_context, v, results[open[i]]);
-      else
-        still_open.push_back(open[i]);
-    }
-    open = std::move(still_open);
-    part_given = std::move(lower.given);
-    part_feeds = std::move(next_feeds);
-    owned_plan = built.plan;
-    owned_context = std::move(next_context);
-    part = owned_plan.get();
-    context = owned_context.get();
-  }
+  if (plan.is_cut()) run_rest({graph, build, arenas}, request, plan, *context, env, results);
 }
 
 void Session::Impl::run(std::vector<Array>& results, const RunRequest& request, const RunOptions& run_options,

@@ -18,10 +18,12 @@ void assign_resource(KernelRun& r) { assign_variable(r.variable(0), r, 1); }
 BoundFn assign_ref(const KernelSpec& spec) {
   const bool validate = spec.attr_or<bool>("validate_shape", true);
   return [validate](KernelRun& r) {
-    const auto now = r.variable(0).spec();
-    SLUICE_REQUIRE(!validate || !now || now->dims == r.in_dims(1), Code::kInvalidArgument,
-                   "Assign requires shapes of both tensors to match. lhs shape= ", dims_string(now->dims),
-                   " rhs shape= ", dims_string(r.in_dims(1)));
+    if (validate) {
+      const auto now = r.variable(0).read();
+      SLUICE_REQUIRE(!now || now->spec.dims == r.in_dims(1), Code::kInvalidArgument,
+                     "Assign requires shapes of both tensors to match. lhs shape= ",
+                     dims_string(now->spec.dims), " rhs shape= ", dims_string(r.in_dims(1)));
+    }
     assign_variable(r.variable(0), r, 1);
   };
 }

@@ -17,17 +17,18 @@ namespace {
 }  // namespace
 
 VariableEdit::VariableEdit(runtime::Variable& v) : variable_(v) {
-  const auto spec = v.spec();
-  if (spec && !spec->layout.plain()) {
-    layout_ = spec->layout;
-    copy_ = v.value();
-    dims_ = copy_.dims();
-    data_ = copy_.data();
+  guard_.emplace(v);
+  const runtime::ValueSpec& spec = guard_->buffer().spec;
+  if (spec.layout.plain()) {  // no copy of the dims: updates allocate nothing
+    dims_ = &spec.dims;
+    data_ = guard_->buffer().buffer.data();
     return;
   }
-  guard_.emplace(v);
-  dims_ = guard_->buffer().spec.dims;
-  data_ = guard_->buffer().buffer.data();
+  layout_ = spec.layout;
+  guard_.reset();
+  copy_ = v.value();
+  dims_ = &copy_.dims();
+  data_ = copy_.data();
 }
 
 void VariableEdit::commit() {
@@ -37,8 +38,7 @@ void VariableEdit::commit() {
 void assign_variable(runtime::Variable& v, const KernelRun& r, int input) {
   const DType from = graph::base_dtype(r.in_dtype(input));
   if (from == DType::kString) return v.assign(r.in_array(input).reshaped(r.in_dims(input)));
-  const auto spec = v.spec();
-  if (spec && spec->dims == r.in_dims(input) && spec->dtype == from) {
+  if (v.initialized() && v.dtype() == from) {
     runtime::Variable::WriteGuard guard(v);
     runtime::VariableBuffer& b = guard.buffer();
     if (b.spec.dims == r.in_dims(input)) {

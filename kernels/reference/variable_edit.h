@@ -13,9 +13,9 @@ class VariableEdit {
   /// FailedPrecondition when uninitialised.
   explicit VariableEdit(runtime::Variable& v);
 
-  const Dims& dims() const { return dims_; }
+  const Dims& dims() const { return *dims_; }
   DType dtype() const { return variable_.dtype(); }
-  int64_t elements() const { return graph::num_elements(dims_); }
+  int64_t elements() const { return graph::num_elements(*dims_); }
   template <class T>
   T* data() {
     SLUICE_CHECK(dtype() == graph::dtype_of<T>, "variable '", variable_.name(), "' is ", dtype());
@@ -29,7 +29,7 @@ class VariableEdit {
   std::optional<runtime::Variable::WriteGuard> guard_;
   Array copy_;
   runtime::Layout layout_;
-  Dims dims_;
+  const Dims* dims_ = nullptr;  // the buffer's own, or the copy's
   void* data_ = nullptr;
 };
 

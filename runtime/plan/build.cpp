@@ -6,6 +6,7 @@
 #include "graph/support/log.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/stages.h"
+#include "runtime/rest.h"
 
 namespace sluice::runtime {
 
@@ -175,15 +176,24 @@ class PlanBuilder {
   std::map<ValueId, int> hold_of_value_;
 };
 
+void Plan::attach(std::unique_ptr<plan::Cut> cut, std::vector<plan::VariableUse> variables,
+                  std::vector<plan::PassTime> passes, double seconds) {
+  cut_ = std::move(cut);
+  if (cut_) rest_ = std::make_shared<RestCache>();
+  variables_ = std::move(variables);
+  passes_ = std::move(passes);
+  compile_seconds_ = seconds;
+}
+
 namespace {
 
-void dump(const plan::BuildOptions& options, const Plan& plan) {
+void dump(const plan::BuildOptions& options, int number, const Plan& plan) {
   if (options.dump_dir.empty()) return;
-  for (auto [name, text] :
-       {std::pair{"plan_final.txt", plan.str()}, std::pair{"plan_final.json", plan.json()}}) {
-    std::ofstream out(cat(options.dump_dir, "/", name));
+  for (auto [suffix, text] : {std::pair{".txt", plan.str()}, std::pair{".json", plan.json()}}) {
+    const std::string path = cat(options.dump_dir, "/plan", number, "_final", suffix);
+    std::ofstream out(path);
     out << text;
-    if (!out) log_warning("cannot write ", options.dump_dir, "/", name);
+    if (!out) log_warning("cannot write ", path);
   }
 }
 
@@ -196,6 +206,8 @@ PlanResult build_plan(const plan::LowerRequest& request, const plan::BuildOption
   result.nodes = std::move(lowered.nodes);
   result.by_value = std::move(lowered.by_value);
   if (!result.by_value.empty()) return result;
+  plan::check_placement(result.nodes, options);
+  if (options.plan_counter) lowered.graph.number = options.plan_counter->fetch_add(1);
   std::vector<plan::PassTime> passes = plan::run_pipeline(lowered.graph, options);
   plan::choose_kernels(lowered.graph, options);
   plan::order_writes(lowered.graph);
@@ -203,7 +215,7 @@ PlanResult build_plan(const plan::LowerRequest& request, const plan::BuildOption
   result.plan = PlanBuilder(lowered.graph, options).build(num_feeds);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   result.plan->attach(std::move(lowered.cut), std::move(lowered.variables), std::move(passes), took.count());
-  dump(options, *result.plan);
+  dump(options, lowered.graph.number, *result.plan);
   return result;
 }
 

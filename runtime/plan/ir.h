@@ -10,6 +10,7 @@
 //   g.remove(conv_id); g.remove(relu_id);                     // order keys and control edges are kept in
 //   sync
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -112,10 +113,11 @@ struct BuildOptions {
   bool reference = false;  // reference kernels only, nothing fused, plain layouts
   bool widen = false;      // reference64: float is double throughout
   bool deterministic = false, allow_winograd = true, relaxed_nan = false;
-  bool allow_soft_placement = false;
+  bool allow_soft_placement = false, log_placement = false;
   size_t memory_limit = 0;
   std::vector<std::string> disabled_passes;
-  std::string dump_dir;  // SLUICE_DUMP
+  std::string dump_dir;                      // SLUICE_DUMP
+  std::atomic<int>* plan_counter = nullptr;  // numbers the plans of a session in dumps
 };
 
 class PlanGraph {
@@ -125,6 +127,7 @@ class PlanGraph {
   std::vector<ValueId> fetches;   // one per requested fetch
   std::vector<ValueId> boundary;  // values a later part of a cut run needs; kept like fetches
   bool forward_only = false;      // writes no variable
+  int number = 0;                 // of the session's plans, for dumps
 
   PlanValue& value(ValueId v) { return values[static_cast<size_t>(v)]; }
   const PlanValue& value(ValueId v) const { return values[static_cast<size_t>(v)]; }

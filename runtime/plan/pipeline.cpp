@@ -39,7 +39,7 @@ std::vector<PassTime> run_pipeline(PlanGraph& g, const BuildOptions& options) {
     std::filesystem::create_directories(options.dump_dir, ignored);
     char index[16];
     std::snprintf(index, sizeof index, "%02d", number++);
-    const std::string path = cat(options.dump_dir, "/plan_", index, "_", name, ".txt");
+    const std::string path = cat(options.dump_dir, "/plan", g.number, "_", index, "_", name, ".txt");
     std::ofstream out(path);
     out << g.str();
     if (!out) log_warning("cannot write ", path);

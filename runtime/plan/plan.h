@@ -15,6 +15,8 @@
 
 namespace sluice::runtime {
 
+class RestCache;  // runtime/rest.h
+
 enum class StepKind {
   kKernel,
   kRead,   // takes hold of a variable's buffer
@@ -70,13 +72,10 @@ class Plan {
 
   /// Completes a plan that was just built.
   void attach(std::unique_ptr<plan::Cut> cut, std::vector<plan::VariableUse> variables,
-              std::vector<plan::PassTime> passes, double seconds) {
-    cut_ = std::move(cut);
-    variables_ = std::move(variables);
-    passes_ = std::move(passes);
-    compile_seconds_ = seconds;
-  }
+              std::vector<plan::PassTime> passes, double seconds);
   const plan::Cut* cut() const { return cut_.get(); }
+  /// Plans of the later part, of a cut plan.
+  RestCache& rest() const { return *rest_; }
 
  private:
   friend class PlanBuilder;
@@ -90,6 +89,7 @@ class Plan {
   std::vector<plan::VariableUse> variables_;
   std::vector<plan::PassTime> passes_;
   std::unique_ptr<plan::Cut> cut_;
+  std::shared_ptr<RestCache> rest_;  // shared for its type's sake: complete only in rest.h
   int num_slots_ = 0, num_holds_ = 0, num_feeds_ = 0;
   size_t arena_bytes_ = 0, live_peak_ = 0;
   double compile_seconds_ = 0;

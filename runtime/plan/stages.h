@@ -9,6 +9,10 @@
 
 namespace sluice::runtime::plan {
 
+/// Nodes that ask for a device which is not there: InvalidArgument in TensorFlow's words, or, with soft
+/// placement, one log line that counts them.
+void check_placement(const std::vector<graph::Node*>& nodes, const BuildOptions& options);
+
 /// What a candidate is told about an op of the plan.
 KernelSpec kernel_spec(const PlanGraph& g, const PlanOp& op, const BuildOptions& options);
 

@@ -177,6 +177,46 @@ TEST(Session, ValuesOfUnknownSizeCutThePlan) {
   EXPECT_EQ(floats(s.run({y}, {{x, vec({-1, 1})}})[0]), std::vector<float>{});
 }
 
+TEST(Session, LaterPartsAreCompiledOncePerSize) {
+  Toy t;
+  Output x = t.placeholder({-1});
+  Output v = t.variable("v", {});
+  Node* init = t.assign(v, t.scalar(0));
+  Output y = t.op("Mul", {t.op("Positive", {x}), t.scalar(2)});
+  Node* add = t.assign_add(v, t.scalar(1), {y.node});
+  Output count = t.read(v, {add});
+  std::vector<PlanMode> modes{PlanMode::kOptimized, PlanMode::kReference};
+  for (PlanMode mode : modes) {
+    SessionOptions o = t.options();
+    o.mode = mode;
+    Session s(t.g, o);
+    s.run({}, {}, {init});
+    for (int k = 1; k <= 40; ++k) {
+      std::vector<float> feed(8, -1.0f);
+      std::vector<float> want;
+      for (int i = 0; i < k % 5; ++i) feed[static_cast<size_t>(i)] = 3, want.push_back(6);
+      auto r = s.run({y, count}, {{x, vec(feed)}});
+      ASSERT_EQ(floats(r[0]), want);
+      ASSERT_EQ(r[1].item<float>(), static_cast<float>(k));
+    }
+  }
+}
+
+TEST(Session, DevicesThatAreNotHereAreRefusedOrMoved) {
+  Toy t;
+  Node& far = t.g.add({.op = "Neg", .name = "far", .inputs = {t.scalar(1)}, .device = "/device:GPU:0"});
+  {
+    Session s(t.g, t.options());
+    const Error e = error_of([&] { s.run({far.output()}); });
+    EXPECT_EQ(e.code(), Code::kInvalidArgument);
+    EXPECT_TRUE(has(e, "explicitly assigned to /device:GPU:0")) << e.what();
+  }
+  SessionOptions o = t.options();
+  o.allow_soft_placement = true;
+  Session s(t.g, o);
+  EXPECT_EQ(s.run({far.output()})[0].item<float>(), -1);
+}
+
 TEST(Session, StringsTravelOutsideTheArena) {
   Toy t;
   Output x = t.placeholder({}, "x", DType::kString);
