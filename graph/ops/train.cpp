@@ -117,7 +117,7 @@ void apply_shape(InferContext& c) {
       state = c.merge(state, c.input(i));
     } else if (const Shape& grad = c.input(i); grad.known_rank()) {
       require(c, grad.rank() >= 1, "Shape must be at least rank 1 but is rank 0");
-      c.merge_dim(grad.dim(0), c.with_rank(indices, 1).dim(0));
+      c.merge_dim(c.with_rank(indices, 1).dim(0), grad.dim(0));
       state = c.merge(state, Shape{kUnknownDim}.concat(grad.slice(1, grad.rank())));
     }
   }
