@@ -16,6 +16,9 @@
 namespace sluice::graph::detail {
 namespace {
 
+// Attrs of later versions that only label things, whatever their value.
+constexpr std::string_view kLabels[] = {"debug_name"};
+
 constexpr int kConsumer = 134;  // the GraphDef version this library is made for: TensorFlow 1.15's
 
 struct InputRef {
@@ -234,10 +237,11 @@ class Reader {
       if (const proto::AttrValue* standard = producer_default_(d.def->name, name)) {
         std::string a, b;
         a = serialize(*standard, FileFormat::kBinary), b = serialize(value, FileFormat::kBinary);
-        return a == b;
+        if (a == b) return true;
       }
     }
     if (in_.versions().producer() <= kConsumer) return false;
+    if (std::find(std::begin(kLabels), std::end(kLabels), name) != std::end(kLabels)) return true;
     if (const bool* b = read.get_if<bool>()) return !*b;
     if (const int64_t* i = read.get_if<int64_t>()) return *i == 0;
     if (const std::string* s = read.get_if<std::string>()) return s->empty();

@@ -106,7 +106,7 @@ void register_data(OpRegistry& r) {
          .outputs = {"tensors: dtypes"},
          .attrs = {"dtypes: list(type) >= 1"},
          .doc = "Reads tensors by name from the checkpoint `prefix`.",
-         .traits = kFileOp,
+         .traits = kFileOp | kDynamicShape,
          .infer = restore_shape});
   r.add({.name = "MergeV2Checkpoints",
          .inputs = {"checkpoint_prefixes: string", "destination_prefix: string"},
