@@ -18,6 +18,7 @@ void CancelToken::cancel() {
 
 CancelToken::Reason CancelToken::reason() const {
   if (flag_ && flag_->load(std::memory_order_acquire)) return Reason::kCancelled;
+  if (failed_ && failed_->load(std::memory_order_acquire)) return Reason::kCancelled;
   if (session_ && session_->load(std::memory_order_acquire)) return Reason::kClosed;
   if (deadline_ != std::chrono::steady_clock::time_point::max() &&
       std::chrono::steady_clock::now() >= deadline_)

@@ -46,7 +46,8 @@ RunContext::RunContext(const Plan& p)
       holds(static_cast<size_t>(p.num_holds_)),
       dynamics(static_cast<size_t>(p.num_dynamics_)),
       dynamic_specs(static_cast<size_t>(p.num_dynamics_)),
-      feeds(static_cast<size_t>(p.num_feeds_), nullptr) {
+      feeds(static_cast<size_t>(p.num_feeds_), nullptr),
+      pending(p.concurrent() ? p.steps_.size() : 0) {
   for (const Step& step : p.steps_) {
     auto slot = slots.begin() + step.first_slot;
     for (const auto* list : {&step.inputs, &step.outputs})
@@ -183,32 +184,35 @@ void Executor::step(const Plan& plan, RunContext& context, const Step& step, Run
 }
 
 void Executor::run(const Plan& plan, RunContext& context, RunEnvironment& env) {
-  for (const Step& s : plan.steps_) {
-    const int64_t start = env.observer ? now_ns() : 0;
-    try {
-      if (env.state.cancel) env.state.cancel->check();
-      if (s.may_block && env.team && env.team->owns_lock()) {
-        env.team->unlock();
-        try {
-          step(plan, context, s, env);
-        } catch (...) {
-          env.team->lock();
-          throw;
-        }
-        env.team->lock();
-      } else {
+  for (const Step& s : plan.steps_) run_step(plan, context, s, env, 0);
+}
+
+void Executor::run_step(const Plan& plan, RunContext& context, const Step& s, RunEnvironment& env,
+                        int thread) {
+  const int64_t start = env.observer ? now_ns() : 0;
+  try {
+    if (env.state.cancel) env.state.cancel->check();
+    if (s.may_block && env.team && env.team->owns_lock()) {
+      env.team->unlock();
+      try {
         step(plan, context, s, env);
+      } catch (...) {
+        env.team->lock();
+        throw;
       }
-    } catch (const Error& e) {
-      fail(plan, context, s, e.code(), e.message());
-    } catch (const std::bad_alloc&) {
-      fail(plan, context, s, Code::kResourceExhausted, "OOM when allocating");
-    } catch (const std::exception& e) {
-      fail(plan, context, s, Code::kInternal, e.what());
+      env.team->lock();
+    } else {
+      step(plan, context, s, env);
     }
-    for (int h : s.release) context.holds[static_cast<size_t>(h)].reset();
-    if (env.observer) env.observer->step_ran(plan, s, {start, now_ns(), 0});
+  } catch (const Error& e) {
+    fail(plan, context, s, e.code(), e.message());
+  } catch (const std::bad_alloc&) {
+    fail(plan, context, s, Code::kResourceExhausted, "OOM when allocating");
+  } catch (const std::exception& e) {
+    fail(plan, context, s, Code::kInternal, e.what());
   }
+  for (int h : s.release) context.holds[static_cast<size_t>(h)].reset();
+  if (env.observer) env.observer->step_ran(plan, s, {start, now_ns(), thread});
 }
 
 void Executor::store(const Plan& plan, const RunContext& context, ValueId v, Array& out) {

@@ -32,6 +32,7 @@ struct RunContext {
   std::vector<ValueSpec> dynamic_specs;
   std::vector<const Array*> feeds;  // set by the caller before bind_feeds
   char* arena = nullptr;
+  std::vector<int> pending;  // of a concurrent run: predecessors not done, by step
 };
 
 /// A plan with its idle contexts.
@@ -59,8 +60,12 @@ struct RunEnvironment {
 
 class Executor {
  public:
-  /// Runs every step; throws the first error.
+  /// Runs every step, in order; throws the first error.
   static void run(const Plan& plan, RunContext& context, RunEnvironment& env);
+  /// One step with everything around it: cancellation, errors in the author's terms, the observer, the end of
+  /// holds. `thread` is for the observer.
+  static void run_step(const Plan& plan, RunContext& context, const Step& step, RunEnvironment& env,
+                       int thread);
   /// Writes a fetched value: in place where `out` has its dtype and dims and is not shared.
   static void store(const Plan& plan, const RunContext& context, plan::ValueId v, Array& out);
   /// The value as an Array of its own.

@@ -9,6 +9,7 @@
 #include "runtime/plan_cache.h"
 #include "runtime/rest.h"
 #include "runtime/run_request.h"
+#include "runtime/step_pool.h"
 #include "runtime/trace.h"
 #include "runtime/work_queue_impl.h"
 
@@ -34,11 +35,14 @@ struct Session::Impl {
     const bool reference = mode != PlanMode::kOptimized;
     queue = make_default_queue(reference ? 1 : options.intra_op_threads);
     serial = make_serial_queue();
+    int steps_at_once = reference ? 1 : options.inter_op_threads;
+    if (steps_at_once <= 0) steps_at_once = available_cpus();
+    if (steps_at_once > 1) steps = std::make_unique<StepPool>(steps_at_once);
     build.constants = &constants;
     build.kernels = options.kernels ? options.kernels : &standard_kernels();
     build.resources = &resources;
     build.threads = queue->width();
-    build.inter_op_threads = options.inter_op_threads;
+    build.inter_op_threads = steps_at_once;
     build.reference = reference;
     build.widen = mode == PlanMode::kReference64;
     build.deterministic = options.deterministic;
@@ -84,6 +88,7 @@ struct Session::Impl {
   ArenaPool arenas;
   PlanCache cache;
   std::unique_ptr<WorkQueue> queue, serial;
+  std::unique_ptr<StepPool> steps;  // null: one step at a time
   std::mutex team;           // held by the run that computes with `queue`; others compute on their own thread
   std::mutex compile_mutex;  // one compilation at a time
   std::mutex mutex;          // guards closed, in_flight, compile_seconds
@@ -178,7 +183,8 @@ void Session::Impl::execute(std::vector<Array>& results, const RunRequest& reque
     }
   }
   context->bind_feeds();
-  Executor::run(plan, *context, env);
+  if (!plan.concurrent() || !steps || !steps->run(plan, *context, env, *serial))
+    Executor::run(plan, *context, env);
   results.resize(request.fetches.size());
   for (size_t k = 0; k < plan.fetches().size(); ++k)
     if (plan.fetches()[k] >= 0) Executor::store(plan, *context, plan.fetches()[k], results[k]);

@@ -38,6 +38,12 @@ class CancelToken {
 
   /// FailedPrecondition on a token made by none().
   void cancel();
+  /// This token, which also follows a flag that outlives it: another step's failure.
+  CancelToken also(const std::atomic<int>& failed) const {
+    CancelToken t = *this;
+    t.failed_ = &failed;
+    return t;
+  }
   bool cancelled() const { return reason() != Reason::kNone; }
   /// Why; kDeadline costs a look at the clock when a deadline is set.
   Reason reason() const;
@@ -49,6 +55,7 @@ class CancelToken {
   explicit CancelToken(std::nullptr_t) {}
   std::shared_ptr<std::atomic<int>> flag_;     // shared by all copies of one token
   std::shared_ptr<std::atomic<int>> session_;  // the closing session's
+  const std::atomic<int>* failed_ = nullptr;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 

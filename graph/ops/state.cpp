@@ -122,7 +122,7 @@ void add_resource(OpRegistry& r) {
          .outputs = {"value: dtype"},
          .attrs = {"dtype: type"},
          .doc = "The variable's value at the moment the op runs.",
-         .traits = kReads,
+         .traits = kReads | kViewOf0,
          .infer = read_shape,
          .grad = pass_gradient});
   r.add({.name = "AssignVariableOp",

@@ -4,6 +4,7 @@
 
 #include "graph/support/check.h"
 #include "graph/support/log.h"
+#include "runtime/plan/concurrency.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/stages.h"
 #include "runtime/rest.h"
@@ -46,6 +47,7 @@ class PlanBuilder {
     plan_->fetches_ = g_.fetches;
     plan_->boundary_ = g_.boundary;
     bind();
+    if (options_.inter_op_threads != 1) plan::allow_concurrency(g_, plan_->steps_, plan_->successors_);
     plan_->values_ = std::move(g_.values);
     for (PlanValue& v : plan_->values_) v.literal.reset();
     return plan_;

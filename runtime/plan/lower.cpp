@@ -519,6 +519,10 @@ void Lowering::lower_op(Node* n, std::vector<OpId> after) {
     s->reads.clear();
     s->read = -1;
   }
+  if (writes && n->has(graph::kAllowsUninitialized) && !assigns && !handles.empty()) {
+    handles[0]->spec.reset();  // it may be gone now
+    new_handle(*handles[0], n->name());
+  }
   if (assigns && !handles.empty()) {
     VariableState& s = *handles[0];
     const PlanValue& value = g().value(in[1]);

@@ -42,7 +42,7 @@ struct Step {
   std::vector<plan::Refused> refusals;
   std::shared_ptr<const RegionProgram> region;
   std::shared_ptr<const Kernel> owned;  // shared with other plans of equal ops
-  std::vector<int> after;               // steps that must be done before (for running steps concurrently)
+  std::vector<int> after;               // steps that must be done before this one
 };
 
 class Plan {
@@ -61,6 +61,9 @@ class Plan {
   size_t live_peak() const { return live_peak_; }
   double compile_seconds() const { return compile_seconds_; }
   bool forward_only() const { return forward_only_; }
+  /// True when steps may run in any order that Step::after allows; successors() is then filled.
+  bool concurrent() const { return !successors_.empty(); }
+  const std::vector<std::vector<int>>& successors() const { return successors_; }
   /// True when the rest of the run is compiled once its shapes are known.
   bool is_cut() const { return cut_ != nullptr; }
 
@@ -88,6 +91,7 @@ class Plan {
   std::vector<plan::ValueId> fetches_, boundary_;
   std::vector<plan::VariableUse> variables_;
   std::vector<plan::PassTime> passes_;
+  std::vector<std::vector<int>> successors_;  // by step
   std::unique_ptr<plan::Cut> cut_;
   std::shared_ptr<RestCache> rest_;  // shared for its type's sake: complete only in rest.h
   int num_slots_ = 0, num_holds_ = 0, num_feeds_ = 0;

@@ -87,9 +87,14 @@ TEST(Memory, RandomGraphsKeepTheirValues) {
     const std::vector<Feed> feeds{{x, vec({1, -2, 3, 0.5f, 8})}};
     SessionOptions reference = t.options();
     reference.mode = PlanMode::kReference;
-    Session a(t.g, t.options()), b(t.g, reference);
-    auto ra = a.run(fetches, feeds), rb = b.run(fetches, feeds);
-    for (size_t i = 0; i < ra.size(); ++i) EXPECT_EQ(floats(ra[i]), floats(rb[i]));
+    SessionOptions side_by_side = t.options();
+    side_by_side.inter_op_threads = 3;
+    Session a(t.g, t.options()), b(t.g, reference), c(t.g, side_by_side);
+    auto ra = a.run(fetches, feeds), rb = b.run(fetches, feeds), rc = c.run(fetches, feeds);
+    for (size_t i = 0; i < ra.size(); ++i) {
+      EXPECT_EQ(floats(ra[i]), floats(rb[i]));
+      EXPECT_EQ(floats(ra[i]), floats(rc[i]));
+    }
     auto plan = a.plan(fetches, feeds, {});
     EXPECT_LE(plan->live_peak(), plan->arena_bytes());
     const auto& values = plan->values();

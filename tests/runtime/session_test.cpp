@@ -270,6 +270,51 @@ TEST(Session, ATimeoutIsDeadlineExceeded) {
   EXPECT_TRUE(has(e, "Timed out waiting for notification"));
 }
 
+TEST(Session, IndependentStepsRunSideBySide) {
+  Toy t;
+  // Each of the two waits until the other has begun: in order this would never end.
+  static std::atomic<int> begun{0};
+  begun = 0;
+  t.kernels.add({.op = "Meet", .name = "toy", .make = plain([](KernelRun& r) {
+                                                ++begun;
+                                                while (begun < 2) {
+                                                  r.state().cancel->check();
+                                                  std::this_thread::yield();
+                                                }
+                                                *r.out<float>(0) = *r.in<float>(0);
+                                              })});
+  t.ops.add({.name = "Meet",
+             .inputs = {"x: float"},
+             .outputs = {"y: float"},
+             .doc = "Waits for another.",
+             .traits = graph::kStateful,
+             .infer = graph::same_shape});
+  Graph g(t.ops);
+  auto add = [&](const char* op, std::vector<Output> in, AttrMap attrs = {}) {
+    return g.add({.op = op, .inputs = std::move(in), .attrs = std::move(attrs)}).output();
+  };
+  Output x = add("Placeholder", {}, {{"dtype", DType::kFloat}, {"shape", Shape{}}});
+  Output y = add("Add", {add("Meet", {x}), add("Meet", {x})});
+  SessionOptions o = t.options();
+  o.inter_op_threads = 2;
+  Session s(g, o);
+  RunOptions limit;
+  limit.timeout_ms = 60'000;
+  EXPECT_EQ(s.run({y}, {{x, Array::scalar(2.0f)}}, {}, limit)[0].item<float>(), 4);
+}
+
+TEST(SessionErrors, TheFirstErrorEndsAConcurrentRun) {
+  Toy t;
+  Output x = t.placeholder({1});
+  Output a = t.op("Fail", {x}), b = t.op("Wait", {x});
+  SessionOptions o = t.options();
+  o.inter_op_threads = 2;
+  Session s(t.g, o);
+  const Error e = error_of([&] { s.run({a, b}, {{x, vec({1})}}); });
+  EXPECT_EQ(e.code(), Code::kInvalidArgument);
+  EXPECT_TRUE(has(e, "this op always fails"));
+}
+
 TEST(Session, TracesNameStepsAndNodes) {
   Toy t;
   Output x = t.placeholder({2});
