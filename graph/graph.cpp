@@ -171,11 +171,7 @@ Node& Graph::import_node(ImportedNode node, int producer) {
                  "' is not a valid node name");
   SLUICE_REQUIRE(!by_name_.contains(node.name), Code::kInvalidArgument, "Node '", node.name,
                  "' is not unique");
-  for (const AttrSpec& later : def->later_attr_specs) {
-    const auto it = node.attrs.find(later.name);
-    // compared as text, which takes an untyped empty list for an empty list of any type
-    if (it != node.attrs.end() && it->second.str() == later.default_value.str()) node.attrs.erase(it);
-  }
+  std::erase_if(node.attrs, [&](const auto& a) { return def->ignores_attr(a.first, a.second); });
   Node draft;
   draft.name_ = node.name;
   used_names_.try_emplace(lower(node.name), 1);

@@ -255,7 +255,7 @@ class Reader {
       context_.attr = name;
       if (name.empty()) fail("an attr has no name");
       AttrValue read = attr_from_proto(value, context_);
-      if (!name.starts_with('_') && !d.def->find_attr(name)) {
+      if (!name.starts_with('_') && !d.def->find_attr(name) && !d.def->ignores_attr(name, read)) {
         if (!droppable(d, name, value, read)) {
           context_.attr.clear();
           fail(cat("NodeDef mentions attr '", name, "' not in Op<name=", d.def->name,

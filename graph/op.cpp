@@ -13,6 +13,13 @@ const AttrSpec* OpDef::find_attr(std::string_view attr) const {
   return nullptr;
 }
 
+bool OpDef::ignores_attr(std::string_view attr, const AttrValue& value) const {
+  for (const AttrSpec& a : later_attr_specs)
+    // compared as text, which takes an untyped empty list for an empty list of any type
+    if (a.name == attr) return !a.default_value.has_value() || a.default_value.str() == value.str();
+  return false;
+}
+
 const OpDef& OpRegistry::add(OpDef def) {
   SLUICE_REQUIRE(!def.name.empty(), Code::kInvalidArgument, "an op definition needs a name");
   try {

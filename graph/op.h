@@ -90,8 +90,8 @@ struct OpDef {
   InferFn infer;  // null: every output shape unknown
   GradFn grad;    // null: no gradient (unless kNotDifferentiable)
   FoldFn fold;    // value rule for small integer subgraphs that feed shapes; null: none
-  /// Attrs, with defaults, that later TensorFlows gave the op: an imported node may state the default, which
-  /// is then dropped.
+  /// Attrs that later TensorFlows gave the op. Import drops one that holds the default stated here, or that
+  /// has none because its value never matters.
   std::vector<std::string> later_attrs;
 
   // Filled by OpRegistry::add from the strings above.
@@ -100,6 +100,8 @@ struct OpDef {
 
   bool has(Trait t) const { return (traits & t) != 0; }
   const AttrSpec* find_attr(std::string_view name) const;
+  /// True for one of later_attrs that holds what import drops.
+  bool ignores_attr(std::string_view name, const AttrValue& value) const;
 };
 
 class OpRegistry {

@@ -234,6 +234,12 @@ void where_shape(InferContext& c) {
   c.set_output(0, Shape{kUnknownDim, x.known_rank() ? x.rank() : kUnknownDim});
 }
 
+void unique_shape(InferContext& c) {
+  c.with_rank(0, 1);
+  c.set_output(0, Shape{kUnknownDim});
+  c.set_output(1, c.input(0));
+}
+
 }  // namespace
 
 void register_array_gather(OpRegistry& r) {
@@ -262,6 +268,14 @@ void register_array_gather(OpRegistry& r) {
          .infer = gather_nd_shape,
          .grad = gather_nd_gradient,
          .later_attrs = {"bad_indices_policy: string = ''"}});
+  r.add(
+      {.name = "Unique",
+       .inputs = {"x: T"},
+       .outputs = {"y: T", "idx: out_idx"},
+       .attrs = {"T: type", "out_idx: {int32, int64} = int32"},
+       .doc = "The different elements of a vector in order of first appearance, and where each element went.",
+       .traits = kDynamicShape | kNotDifferentiable,
+       .infer = unique_shape});
   r.add({.name = "Where",
          .inputs = {"input: T"},
          .outputs = {"index: int64"},

@@ -121,6 +121,13 @@ void register_data(OpRegistry& r) {
          .doc = "basename-SSSSS-of-NNNNN.",
          .traits = kHostOnly,
          .infer = all_scalars});
+  r.add({.name = "StaticRegexFullMatch",
+         .inputs = {"input: string"},
+         .outputs = {"output: bool"},
+         .attrs = {"pattern: string"},
+         .doc = "Whether each string matches the pattern as a whole.",
+         .traits = kHostOnly,
+         .infer = same_shape});
   r.add({.name = "StringJoin",
          .inputs = {"inputs: N * string"},
          .outputs = {"output: string"},

@@ -116,7 +116,7 @@ void add_resource(OpRegistry& r) {
          .doc = "A handle to a variable, named by container and shared_name (or the node's name).",
          .traits = kStateful | kVariable,
          .infer = scalar_output,
-         .later_attrs = {"debug_name: string = ''", "allowed_devices: list(string) = []"}});
+         .later_attrs = {"debug_name: string", "allowed_devices: list(string) = []"}});
   r.add({.name = "ReadVariableOp",
          .inputs = {"resource: resource"},
          .outputs = {"value: dtype"},
@@ -131,7 +131,7 @@ void add_resource(OpRegistry& r) {
          .doc = "Gives the variable a value.",
          .traits = kWrites | kAllowsUninitialized,
          .infer = assign_resource,
-         .later_attrs = {"validate_shape: bool = false"}});
+         .later_attrs = {"validate_shape: bool"}});
   for (const char* name : {"AssignAddVariableOp", "AssignSubVariableOp"})
     r.add({.name = name,
            .inputs = {"resource: resource", "value: dtype"},

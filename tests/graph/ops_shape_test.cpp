@@ -331,12 +331,12 @@ TEST_F(OpShape, RandomShapes) {
 }
 
 TEST_F(OpShape, AttrsOfLaterTensorFlowsAreDroppedAtTheirDefault) {
-  const AttrMap attrs{{"dtype", DType::kFloat},         {"shape", Shape{2}}, {"debug_name", ""},
+  const AttrMap attrs{{"dtype", DType::kFloat},         {"shape", Shape{2}}, {"debug_name", "v/"},
                       {"allowed_devices", EmptyList{}}, {"container", ""},   {"shared_name", "v"}};
   Node& v = g.import_node({.name = "v", .op = "VarHandleOp", .attrs = attrs}, 2000);
   EXPECT_EQ(v.find_attr("debug_name"), nullptr);
   AttrMap other = attrs;
-  other["debug_name"] = "not the default";
+  other["allowed_devices"] = std::vector<std::string>{"/device:CPU:0"};
   EXPECT_THROW(g.import_node({.name = "w", .op = "VarHandleOp", .attrs = other}, 2000), Error);
 }
 
