@@ -1,5 +1,6 @@
 #include "kernels/register.h"
 
+#include "kernels/cpu/register.h"
 #include "kernels/reference/register.h"
 
 namespace sluice::kernels {
@@ -41,6 +42,7 @@ const KernelRegistry& standard_kernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry r;
     kernels::register_reference(r);
+    kernels::cpu::register_cpu(r);
     return r;
   }();
   return registry;

@@ -160,7 +160,7 @@ KernelSpec kernel_spec(const PlanGraph& g, const PlanOp& op, const BuildOptions&
     const PlanValue& value = g.value(v);
     spec.inputs.push_back(value.spec);
     spec.constants.push_back(value.literal);
-    spec.variables.push_back(value.storage == Storage::kHandle ? value.variable : nullptr);
+    spec.variables.push_back(value.variable);
   }
   for (ValueId v : op.outputs) spec.outputs.push_back(g.value(v).spec);
   spec.region = op.region;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "graph/support/log.h"
+#include "runtime/plan/fusions.h"
 
 namespace sluice::runtime::plan {
 namespace {
@@ -24,6 +25,14 @@ const std::vector<PassRow>& pipeline() {
       {"remove_views", remove_views, true},
       // Gradients repeat shapes, reciprocals and masks that the forward pass has.
       {"merge_equal", merge_equal, true},
+      // A copy of the image less, and nothing else reads it then.
+      {"fold_padding", fold_padding, true},
+      // Before regions, which would take the biases and normalisations that convolutions can have for nothing.
+      {"fuse_convolutions", fuse_convolutions, true},
+      // Memory-bound chains in one pass over memory.
+      {"form_regions", form_regions, true},
+      // After regions: an update takes in the one that makes its gradient.
+      {"fuse_updates", fuse_updates, true},
       // What only the removed ops needed; also in reference mode, so that both run the same effects.
       {"drop_dead", drop_dead, false},
   };
