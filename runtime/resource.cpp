@@ -55,7 +55,12 @@ void Variable::clear() { install(nullptr); }
 Variable::WriteGuard::WriteGuard(Variable& v) : v_(v), lock_(v.mutex_) {
   SLUICE_REQUIRE(v_.value_ != nullptr, Code::kFailedPrecondition, "Attempting to use uninitialized value ",
                  v_.name_);
-  if (v_.value_.use_count() == 1) return;
+  if (v_.value_.use_count() == 1) {
+    // use_count() orders nothing; counting up does, on the counter that the last reader counted down: what it
+    // read is read before what is written now.
+    const std::shared_ptr<VariableBuffer> after_the_last_reader = v_.value_;
+    return;
+  }
   // A reader holds this value: it keeps it, the variable goes on with a copy.
   auto copy = std::make_shared<VariableBuffer>(v_.value_->spec);
   if (v_.value_->strings)

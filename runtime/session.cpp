@@ -143,7 +143,11 @@ std::shared_ptr<PlanEntry> Session::Impl::compile(const RunRequest& request) {
   for (;;) {
     PlanResult result = build_plan(lower, build, static_cast<int>(request.feeds.size()));
     if (result.plan) {
-      arenas.give_back(arenas.lease(result.plan->arena_bytes(), *serial));
+      {
+        // Touched now, by all threads where the team is free, so that the first run is a normal one.
+        std::unique_lock<std::mutex> team_lock(team, std::try_to_lock);
+        arenas.give_back(arenas.lease(result.plan->arena_bytes(), team_lock.owns_lock() ? *queue : *serial));
+      }
       return std::make_shared<PlanEntry>(request, std::move(by_value), std::move(result.plan),
                                          std::move(result.nodes), graph.version());
     }

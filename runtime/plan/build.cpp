@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 
 #include "graph/support/check.h"
@@ -199,6 +200,18 @@ void dump(const plan::BuildOptions& options, int number, const Plan& plan) {
   }
 }
 
+void dump_nodes(const plan::BuildOptions& options, int number, const std::vector<graph::Node*>& nodes) {
+  if (options.dump_dir.empty()) return;
+  std::error_code ignored;
+  std::filesystem::create_directories(options.dump_dir, ignored);
+  std::vector<graph::Node*> sorted = nodes;
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->id() < b->id(); });
+  const std::string path = cat(options.dump_dir, "/plan", number, "_graph.txt");
+  std::ofstream out(path);
+  for (const graph::Node* n : sorted) out << n->str() << '\n';
+  if (!out) log_warning("cannot write ", path);
+}
+
 }  // namespace
 
 PlanResult build_plan(const plan::LowerRequest& request, const plan::BuildOptions& options, int num_feeds) {
@@ -210,6 +223,7 @@ PlanResult build_plan(const plan::LowerRequest& request, const plan::BuildOption
   if (!result.by_value.empty()) return result;
   plan::check_placement(result.nodes, options);
   if (options.plan_counter) lowered.graph.number = options.plan_counter->fetch_add(1);
+  dump_nodes(options, lowered.graph.number, result.nodes);
   std::vector<plan::PassTime> passes = plan::run_pipeline(lowered.graph, options);
   plan::choose_kernels(lowered.graph, options);
   plan::order_writes(lowered.graph);

@@ -464,6 +464,8 @@ void Lowering::lower_op(Node* n, std::vector<OpId> after) {
         v = cast_value(v, DType::kFloat, n, g().value(v).name, nullptr);
 
   const bool writes = n->has(graph::kWritesVariable);
+  SLUICE_REQUIRE(!writes || !handles.empty(), Code::kInvalidArgument, "Op '", n->op(),
+                 "' writes a variable, but its input '", n->input(0).name(), "' is fed");
   const bool assigns = writes && n->has(graph::kAllowsUninitialized) && num_inputs >= 2;
   if (!n->has(graph::kAllowsUninitialized))
     for (VariableState* s : handles)

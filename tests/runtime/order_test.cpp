@@ -134,6 +134,27 @@ TEST(Order, ConcurrentRunsLoseNoUpdate) {  // C12
   EXPECT_EQ(s.run({t.read(v)})[0].item<float>(), 20'000);
 }
 
+TEST(Order, ConcurrentReadersSeeWholeValues) {
+  Toy t;
+  Output v = t.variable("v", {64});
+  Node* init = t.assign(v, t.constant(Literal::zeros(DType::kFloat, {64})));
+  Node* add = t.assign_add(v, t.scalar(1));
+  Output twice = t.op("Mul", {t.read(v), t.scalar(2)});
+  Session s(t.g, t.options());
+  s.run({}, {}, {init});
+  std::thread writer([&] {
+    for (int k = 0; k < 2000; ++k) s.run({}, {}, {add});
+  });
+  float last = 0;
+  for (int k = 0; k < 2000; ++k) {
+    const std::vector<float> r = floats(s.run({twice})[0]);
+    for (float x : r) ASSERT_EQ(x, r[0]);
+    ASSERT_GE(r[0], last);
+    last = r[0];
+  }
+  writer.join();
+}
+
 TEST(Order, NothingRunsThatNobodyAskedFor) {
   Toy t;
   Output v = t.variable("v", {});

@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "runtime/plan/plan.h"
@@ -365,6 +370,38 @@ TEST(Session, VeryDeepGraphsRun) {  // G30
   Session s(t.g, t.options());
   EXPECT_EQ(s.run({y}, {{x, Array::scalar(0.0f)}})[0].item<float>(), 50'000);
   EXPECT_LE(s.counters().arena_bytes, 4096u);
+}
+
+TEST(Session, DumpsGraphAndPlanAfterEachPass) {
+  Toy t;
+  Output x = t.placeholder({2}, "x");
+  Output y = t.op("Neg", {t.op("Identity", {x})}, {}, "minus");
+  const auto dir = std::filesystem::temp_directory_path() / ("sluice_dump_" + std::to_string(::getpid()));
+  setenv("SLUICE_DUMP", dir.c_str(), 1);
+  {
+    Session s(t.g, t.options());
+    s.run({y}, {{x, vec({1, 2})}});
+  }
+  unsetenv("SLUICE_DUMP");
+  for (const char* file :
+       {"plan0_graph.txt", "plan0_00_lowered.txt", "plan0_final.txt", "plan0_final.json"}) {
+    std::ifstream in(dir / file);
+    std::stringstream text;
+    text << in.rdbuf();
+    EXPECT_NE(text.str().find("minus"), std::string::npos) << file;
+  }
+  std::filesystem::remove_all(dir);
+}
+
+TEST(SessionErrors, AFedVariableCannotBeWritten) {
+  Toy t;
+  Output v = t.ref_variable("v", {});
+  Output add = t.op("AssignAdd", {v, t.scalar(1)});
+  Session s(t.g, t.options());
+  EXPECT_EQ(error_of([&] {
+              s.run({}, {{v, Array::scalar(1.0f)}}, {add.node});
+            }).code(),
+            Code::kInvalidArgument);
 }
 
 TEST(Plan, ExplainsItselfAsTextAndJson) {
