@@ -23,17 +23,29 @@ namespace pb = google::protobuf;
 // Deeper nesting than any real file has; keeps hostile ones off the stack.
 constexpr int kRecursionLimit = 100;
 
-// Keeps the first complaint of the text parser, with its place.
+// Keeps the text parser's first error and first warning (an unknown field), with their places.
 class FirstError : public pb::io::ErrorCollector {
  public:
+  void AddWarning(int line, pb::io::ColumnNumber column, const std::string& message) override {
+    if (warning_.empty()) warning_ = cat("line ", line + 1, ", column ", column + 1, ": ", message);
+  }
+  const std::string& warning() const { return warning_; }
   void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
     if (text_.empty()) text_ = cat("line ", line + 1, ", column ", column + 1, ": ", message);
   }
   const std::string& text() const { return text_; }
 
  private:
-  std::string text_;
+  std::string text_, warning_;
 };
+
+// The version of the program that wrote a graph file; 0 when the message is none or states none.
+int producer_of(const pb::Message& message) {
+  if (const auto* g = dynamic_cast<const proto::GraphDef*>(&message)) return g->versions().producer();
+  if (const auto* m = dynamic_cast<const proto::MetaGraphDef*>(&message))
+    return m->graph_def().versions().producer();
+  return 0;
+}
 
 }  // namespace
 
@@ -96,9 +108,15 @@ bool parse(std::string_view bytes, bool text, pb::Message* message, std::string*
   pb::TextFormat::Parser parser;
   parser.RecordErrorsTo(&first);
   parser.SetRecursionLimit(kRecursionLimit);
+  // Binary files carry a newer program's fields through; in text they are names. A field that is unknown in a
+  // file of our own time is a mistake.
+  parser.AllowUnknownField(true);
   pb::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
-  if (parser.Parse(&stream, message)) return true;
-  *why = first.text().empty() ? "not such a message" : first.text();
+  const bool read = parser.Parse(&stream, message);
+  if (read && (first.warning().empty() || producer_of(*message) > kConsumer)) return true;
+  *why = !first.text().empty()      ? first.text()
+         : !first.warning().empty() ? first.warning()
+                                    : "not such a message";
   return false;
 }
 

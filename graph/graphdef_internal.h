@@ -27,6 +27,9 @@ class TensorShapeProto;
 
 namespace sluice::graph::detail {
 
+/// The GraphDef version this library is made for: TensorFlow 1.15's.
+inline constexpr int kConsumer = 134;
+
 /// Where an import stands (for messages) and what it may still allocate beyond the bytes that the file holds.
 struct ReadContext {
   std::string source;  // file name, may be ""

@@ -19,8 +19,6 @@ namespace {
 // Attrs of later versions that only label things, whatever their value.
 constexpr std::string_view kLabels[] = {"debug_name"};
 
-constexpr int kConsumer = 134;  // the GraphDef version this library is made for: TensorFlow 1.15's
-
 struct InputRef {
   std::string_view name;
   int index = 0;    // output index; -1: control

@@ -406,6 +406,13 @@ TEST(GraphDefImport, DamagedBytesGiveOneClearError) {
   }
 }
 
+TEST(GraphDefImport, UnknownTextFieldsAreMistakesUnlessANewerProgramWroteThem) {
+  const std::string text =
+      "node { name: 'n' op: 'Nothing' experimental_type { type_id: 3 } } versions { producer: ";
+  EXPECT_NE(import_error(text + "134 }").find("no field named \"experimental_type\""), std::string::npos);
+  EXPECT_EQ(import_error(text + "2000 }"), "");
+}
+
 TEST(GraphDefImport, DeepNestingIsRefused) {
   std::string text = "node { name: 'x' op: 'In' attr { key: 'f' value { ";
   const int depth = 20000;
