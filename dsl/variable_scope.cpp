@@ -86,7 +86,9 @@ Variable get_variable(Graph& g, const std::string& name, const Dims& shape, cons
   }
   bool resource = o.use_resource.value_or(scope.use_resource.value_or(true));
   Regularizer regularizer = o.regularizer ? o.regularizer : scope.regularizer;
-  Variable v = create_variable(g, full, /*scoped=*/false, dims, with, resource, loc);
+  // A variable named by its scope alone (a slot) takes the scope's very name.
+  std::string node_name = name.empty() ? full + "/" : full;
+  Variable v = create_variable(g, node_name, /*scoped=*/false, dims, with, resource, loc);
   store.variables[full] = {v, loc};
   regularize(v, regularizer);
   return v;
