@@ -9,6 +9,7 @@
 //   Tensor logits = layers::dense(x, 10);
 //   Session s(g);
 
+#include "dsl/check_gradient.h"
 #include "dsl/initializers.h"
 #include "dsl/layers.h"
 #include "dsl/losses.h"
@@ -20,6 +21,9 @@
 #include "dsl/ops/random.h"
 #include "dsl/ops/summary.h"
 #include "dsl/tensor.h"
+#include "dsl/train/saver.h"
+#include "dsl/train/schedule.h"
+#include "dsl/train/train_op.h"
 #include "dsl/variable.h"
 #include "graph/graphdef.h"
 #include "graph/op.h"

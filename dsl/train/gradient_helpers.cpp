@@ -71,8 +71,8 @@ GradsAndVars multiply_gradients(const GradsAndVars& grads_and_vars, const Gradie
   for (GradVar& p : out) {
     const Operand* by = find_multiplier(multipliers, p.var);
     if (!by) continue;
-    SLUICE_REQUIRE(!p.grad.none(), Code::kInvalidArgument, "Requested multiple of `None` gradient. Variable '",
-                   p.var.name(), "'");
+    SLUICE_REQUIRE(!p.grad.none(), Code::kInvalidArgument,
+                   "Requested multiple of `None` gradient. Variable '", p.var.name(), "'");
     Tensor product = multiply(Tensor(values_of(p.grad)), *by, "mul", loc);
     if (p.grad.is_slices()) {
       p.grad.slices.values = product;

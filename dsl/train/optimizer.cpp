@@ -44,9 +44,10 @@ void warn_about_updates(const Tensor& loss) {
   std::any& warned = loss.graph().attachment("dsl.update_ops_warned");
   if (warned.has_value() || !has_stray_updates(loss)) return;
   warned = true;
-  log_warning("minimize: the collection UPDATE_OPS is not empty and nothing runs it, so moving averages (batch "
-              "norm) stay as they are. Use create_train_op, or call minimize inside control dependencies on "
-              "them.");
+  log_warning(
+      "minimize: the collection UPDATE_OPS is not empty and nothing runs it, so moving averages (batch "
+      "norm) stay as they are. Use create_train_op, or call minimize inside control dependencies on "
+      "them.");
 }
 
 // For each variable, why nothing reaches it.
@@ -57,7 +58,8 @@ std::string explain_cuts(const GradsAndVars& pairs, const Tensor& loss) {
     std::vector<Node*> ops = passes::cutting_ops({loss.output()}, p.var.handle());
     if (ops.empty()) out += "the loss does not depend on it";
     for (size_t i = 0; i < ops.size() && i < 4; ++i) {
-      out += cat(i ? ", " : "no gradient flows through ", "'", ops[i]->name(), "' (op type: ", ops[i]->op(), ")");
+      out += cat(i ? ", " : "no gradient flows through ", "'", ops[i]->name(), "' (op type: ", ops[i]->op(),
+                 ")");
       if (ops[i]->loc().known()) out += " made at " + ops[i]->loc().str();
     }
   }
@@ -110,11 +112,12 @@ Node& Optimizer::minimize(const Tensor& loss, const Variable& global_step, const
   if (any_gradient(pairs)) return apply_gradients(pairs, global_step, name, loc);
   std::vector<Variable> vars;
   for (const GradVar& p : pairs) vars.push_back(p.var);
-  throw_error(Code::kInvalidArgument,
-              cat("No gradients provided for any variable, check your graph for ops that do not support gradients, "
-                  "between variables ",
-                  names_of(vars), " and loss ", loss.name(), ".", explain_cuts(pairs, loss)),
-              loss.node().name(), loc);
+  throw_error(
+      Code::kInvalidArgument,
+      cat("No gradients provided for any variable, check your graph for ops that do not support gradients, "
+          "between variables ",
+          names_of(vars), " and loss ", loss.name(), ".", explain_cuts(pairs, loss)),
+      loss.node().name(), loc);
 }
 
 Output Optimizer::hyper(const std::string& name, const Variable& v, Loc loc) {
@@ -123,12 +126,13 @@ Output Optimizer::hyper(const std::string& name, const Variable& v, Loc loc) {
   return Emit{v.graph(), loc}.op("Cast", {t}, {}, {{"DstT", v.dtype()}});
 }
 
-Node& Optimizer::update_op(const std::string& op, const Variable& v, std::vector<Output> inputs, AttrMap attrs,
-                           Loc loc, const std::string& name) {
+Node& Optimizer::update_op(const std::string& op, const Variable& v, std::vector<Output> inputs,
+                           AttrMap attrs, Loc loc, const std::string& name) {
   Graph& g = v.graph();
   std::string type = v.is_resource() ? "Resource" + op : op;
   SLUICE_REQUIRE(g.ops().find(type), Code::kUnimplemented, name_, ": updating '", v.name(), "' needs the op ",
-                 type, ", which this build does not have. A sparse gradient can be made dense with densify().");
+                 type,
+                 ", which this build does not have. A sparse gradient can be made dense with densify().");
   attrs["use_locking"] = use_locking_;
   return Emit{g, loc}.node(type, std::move(inputs), name, std::move(attrs));
 }
@@ -175,14 +179,15 @@ Node& Optimizer::apply_gradients(const GradsAndVars& grads_and_vars, const Varia
     all.push_back(p.var);
     if (!p.grad.none()) vars.push_back(p.var);
   }
-  SLUICE_REQUIRE(!vars.empty(), Code::kInvalidArgument, "No gradients provided for any variable: ",
-                 names_of(all), ".");
+  SLUICE_REQUIRE(!vars.empty(), Code::kInvalidArgument,
+                 "No gradients provided for any variable: ", names_of(all), ".");
   Graph& g = vars[0].graph();
   g.check_not_finalized();
   create_slots(vars, loc);
   NameScope scope(g, name.empty() ? name_ : name);
   hyper_.clear();
-  for (const auto& [key, value] : hyper_parameters()) hyper_[key] = value.tensor(g, key, vars[0].dtype(), loc);
+  for (const auto& [key, value] : hyper_parameters())
+    hyper_[key] = value.tensor(g, key, vars[0].dtype(), loc);
   std::vector<Node*> updates;
   for (const GradVar& p : grads_and_vars) {
     if (p.grad.none()) continue;
@@ -234,8 +239,9 @@ Variable Optimizer::slot(const Variable& v, const std::string& slot, Loc loc, do
   ColocateWith beside(g, &v.node());
   VariableOptions o;
   o.dtype = v.dtype();
-  o.initializer =
-      value == 0 ? zeros_initializer() : value == 1 ? ones_initializer() : constant_initializer(value);
+  o.initializer = value == 0   ? zeros_initializer()
+                  : value == 1 ? ones_initializer()
+                               : constant_initializer(value);
   o.trainable = false;
   o.use_resource = v.is_resource();
   o.regularizer = [](const Variable&) { return Tensor(); };

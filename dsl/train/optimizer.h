@@ -42,12 +42,11 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// (gradient, variable) in the order of the variables. InvalidArgument "No variables to optimize.", or for a
-  /// loss or variable that is not floating point.
-  GradsAndVars compute_gradients(const Tensor& loss, const ComputeOptions& o = {},
-                                 Loc loc = Loc::current());
-  /// The op that updates the variables, and then adds 1 to `global_step` where one is given; it joins TRAIN_OP.
-  /// InvalidArgument when there is nothing to apply.
+  /// (gradient, variable) in the order of the variables. InvalidArgument "No variables to optimize.", or for
+  /// a loss or variable that is not floating point.
+  GradsAndVars compute_gradients(const Tensor& loss, const ComputeOptions& o = {}, Loc loc = Loc::current());
+  /// The op that updates the variables, and then adds 1 to `global_step` where one is given; it joins
+  /// TRAIN_OP. InvalidArgument when there is nothing to apply.
   Node& apply_gradients(const GradsAndVars& grads_and_vars, const Variable& global_step = {},
                         const std::string& name = {}, Loc loc = Loc::current());
   /// Both. Warns once a graph when UPDATE_OPS exist that nothing runs: create_train_op runs them. When no

@@ -48,10 +48,9 @@ Node& MomentumOptimizer::apply_dense(const Output& grad, const Variable& v, Loc 
 
 Node& MomentumOptimizer::apply_sparse(const IndexedSlices& grad, const Variable& v, Loc loc) {
   Output rate = hyper("learning_rate", v, loc), momentum = hyper("momentum", v, loc);
-  return update_op(
-      "SparseApplyMomentum", v,
-      {v.handle(), get_slot(v, "momentum").handle(), rate, grad.values, grad.indices, momentum},
-      {{"use_nesterov", use_nesterov_}}, loc);
+  return update_op("SparseApplyMomentum", v,
+                   {v.handle(), get_slot(v, "momentum").handle(), rate, grad.values, grad.indices, momentum},
+                   {{"use_nesterov", use_nesterov_}}, loc);
 }
 
 RMSPropOptimizer::RMSPropOptimizer(const Operand& learning_rate, const RMSPropOptions& o)
@@ -91,7 +90,8 @@ Node& RMSPropOptimizer::apply_sparse(const IndexedSlices& grad, const Variable& 
   std::vector<Output> in = slots_and_hypers(v, loc);
   in.push_back(grad.values);
   in.push_back(grad.indices);
-  return update_op(o_.centered ? "SparseApplyCenteredRMSProp" : "SparseApplyRMSProp", v, std::move(in), {}, loc);
+  return update_op(o_.centered ? "SparseApplyCenteredRMSProp" : "SparseApplyRMSProp", v, std::move(in), {},
+                   loc);
 }
 
 AdamOptimizer::AdamOptimizer(const Operand& learning_rate, const AdamOptions& o)

@@ -59,7 +59,8 @@ Tensor natural_exp_decay(const Operand& learning_rate, const Operand& global_ste
                          double decay_rate, bool staircase, const std::string& name, Loc loc) {
   check_steps(decay_steps, "natural_exp_decay");
   Schedule s(learning_rate, global_step, name, "NaturalExpDecay", loc);
-  Tensor exponent = multiply(s.progress(decay_steps, staircase), s.number(-decay_rate, "decay_rate"), {}, loc);
+  Tensor exponent =
+      multiply(s.progress(decay_steps, staircase), s.number(-decay_rate, "decay_rate"), {}, loc);
   return s.times(exp(exponent, {}, loc));
 }
 
@@ -94,15 +95,15 @@ Tensor polynomial_decay(const Operand& learning_rate, const Operand& global_step
 Tensor piecewise_constant(const Operand& x, const std::vector<double>& boundaries,
                           const std::vector<double>& values, const std::string& name, Loc loc) {
   SLUICE_REQUIRE(boundaries.size() + 1 == values.size(), Code::kInvalidArgument,
-                 "The length of boundaries should be 1 less than the length of values, got ", boundaries.size(),
-                 " and ", values.size());
+                 "The length of boundaries should be 1 less than the length of values, got ",
+                 boundaries.size(), " and ", values.size());
   SLUICE_REQUIRE(!x.is_number(), Code::kInvalidArgument, "global_step is required for PiecewiseConstant.");
   for (size_t i = 0; i < boundaries.size(); ++i) {
     double b = boundaries[i];
-    SLUICE_REQUIRE(graph::is_floating(x.dtype()) || std::trunc(b) == b, Code::kInvalidArgument, "Boundaries (", b,
-                   ") must have the same dtype as x (", x.dtype(), ").");
-    SLUICE_REQUIRE(i == 0 || boundaries[i - 1] < b, Code::kInvalidArgument,
-                   "boundaries must grow, got ", boundaries[i > 0 ? i - 1 : 0], " before ", b);
+    SLUICE_REQUIRE(graph::is_floating(x.dtype()) || std::trunc(b) == b, Code::kInvalidArgument,
+                   "Boundaries (", b, ") must have the same dtype as x (", x.dtype(), ").");
+    SLUICE_REQUIRE(i == 0 || boundaries[i - 1] < b, Code::kInvalidArgument, "boundaries must grow, got ",
+                   boundaries[i > 0 ? i - 1 : 0], " before ", b);
   }
   Call c(graph_of({&x}), name, "PiecewiseConstant", loc);
   Tensor at = c.in(x, "x");
@@ -114,18 +115,19 @@ Tensor piecewise_constant(const Operand& x, const std::vector<double>& boundarie
   return c.make("Identity", {result});
 }
 
-Tensor cosine_decay(const Operand& learning_rate, const Operand& global_step, double decay_steps, double alpha,
-                    const std::string& name, Loc loc) {
+Tensor cosine_decay(const Operand& learning_rate, const Operand& global_step, double decay_steps,
+                    double alpha, const std::string& name, Loc loc) {
   check_steps(decay_steps, "cosine_decay");
   Schedule s(learning_rate, global_step, name, "CosineDecay", loc);
   Tensor n = s.number(decay_steps, "decay_steps");
   Tensor part = divide(minimum(s.step, n, {}, loc), n, {}, loc);
-  Tensor wave = multiply(add(cos(multiply(part, kPi, "mul", loc), {}, loc), 1.0, "add", loc), 0.5, "mul", loc);
+  Tensor wave =
+      multiply(add(cos(multiply(part, kPi, "mul", loc), {}, loc), 1.0, "add", loc), 0.5, "mul", loc);
   return s.times(add(multiply(wave, 1.0 - alpha, "mul", loc), alpha, "add", loc));
 }
 
-Tensor cosine_decay_restarts(const Operand& learning_rate, const Operand& global_step, double first_decay_steps,
-                             const CosineRestartOptions& o, Loc loc) {
+Tensor cosine_decay_restarts(const Operand& learning_rate, const Operand& global_step,
+                             double first_decay_steps, const CosineRestartOptions& o, Loc loc) {
   check_steps(first_decay_steps, "cosine_decay_restarts");
   Schedule s(learning_rate, global_step, o.name, "SGDRDecay", loc);
   Tensor done = divide(s.step, s.number(first_decay_steps, "first_decay_steps"), {}, loc);

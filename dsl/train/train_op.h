@@ -1,9 +1,10 @@
 #pragma once
-// create_train_op and the helpers that work on gradients (graph-and-training §5.1, 5.2). The builder's thread.
+// create_train_op and the helpers that work on gradients (graph-and-training §5.1, 5.2). The builder's
+// thread.
 //
 //   MomentumOptimizer opt(0.1, 0.9);
-//   Tensor train_op = create_train_op(losses::get_total_loss(g), opt, {.transform_grads_fn = clip_gradient_norms_fn(5)});
-//   float loss = session.run({train_op})[0].item<float>();
+//   Tensor train_op = create_train_op(losses::get_total_loss(g), opt, {.transform_grads_fn =
+//   clip_gradient_norms_fn(5)}); float loss = session.run({train_op})[0].item<float>();
 
 #include <functional>
 #include <optional>
@@ -43,9 +44,9 @@ struct TrainOpOptions {
   passes::AggregationMethod aggregation_method = passes::AggregationMethod::kAddN;
   bool colocate_gradients_with_ops = false;
   bool check_numerics = true;
-  /// TensorFlow's order lets a step with a bad loss change variables before it fails. With this, loss, gradients
-  /// and hyper-parameters are checked first, and neither variables nor moving averages change when one is not
-  /// finite.
+  /// TensorFlow's order lets a step with a bad loss change variables before it fails. With this, loss,
+  /// gradients and hyper-parameters are checked first, and neither variables nor moving averages change when
+  /// one is not finite.
   bool guard_updates = false;
 };
 
@@ -54,7 +55,8 @@ struct TrainOpOptions {
 Tensor create_train_op(const Tensor& total_loss, Optimizer& optimizer, const TrainOpOptions& o = {},
                        Loc loc = Loc::current());
 
-/// Per non-null gradient a histogram `<var>_gradient` and a scalar `<var>_gradient_norm` in the open name scope.
+/// Per non-null gradient a histogram `<var>_gradient` and a scalar `<var>_gradient_norm` in the open name
+/// scope.
 std::vector<Tensor> add_gradients_summaries(const GradsAndVars& grads_and_vars, Loc loc = Loc::current());
 /// Each gradient clipped by its own norm; none stays none.
 GradsAndVars clip_gradient_norms(const GradsAndVars& grads_and_vars, double max_norm,
@@ -70,9 +72,9 @@ struct MultiplierKey {
   std::string name;
 };
 using GradientMultipliers = std::vector<std::pair<MultiplierKey, Operand>>;
-/// Gradients of the listed variables times their coefficient; a Variable key wins over a name. InvalidArgument
-/// for an empty list, and for a listed variable without a gradient; names that fit no pair are warned about
-/// with near matches.
+/// Gradients of the listed variables times their coefficient; a Variable key wins over a name.
+/// InvalidArgument for an empty list, and for a listed variable without a gradient; names that fit no pair
+/// are warned about with near matches.
 GradsAndVars multiply_gradients(const GradsAndVars& grads_and_vars, const GradientMultipliers& multipliers,
                                 Loc loc = Loc::current());
 
