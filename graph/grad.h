@@ -36,8 +36,9 @@ struct GradValue {
 
 class Grad {
  public:
-  Grad(Graph& graph, Node& node, std::vector<GradValue> dys)
-      : graph_(graph), node_(node), dys_(std::move(dys)) {}
+  /// `needed`: one flag an input; empty means all are needed.
+  Grad(Graph& graph, Node& node, std::vector<GradValue> dys, std::vector<bool> needed = {})
+      : graph_(graph), node_(node), dys_(std::move(dys)), needed_(std::move(needed)) {}
 
   Graph& graph() const { return graph_; }
   Node& node() const { return node_; }
@@ -45,6 +46,8 @@ class Grad {
   Output y(int i = 0) const { return node_.output(i); }
   int num_inputs() const { return node_.num_inputs(); }
 
+  /// False when nothing asks for the gradient of input i: a gradient function may then return none for it.
+  bool needs(int i) const { return needed_.empty() || needed_[static_cast<size_t>(i)]; }
   /// True when output i has a gradient.
   bool has_dy(int i = 0) const { return !dys_[static_cast<size_t>(i)].none(); }
   /// The gradient of output i as a tensor; slices are made dense (once).
@@ -77,6 +80,7 @@ class Grad {
   Graph& graph_;
   Node& node_;
   std::vector<GradValue> dys_;
+  std::vector<bool> needed_;
 };
 
 /// UnsortedSegmentSum of the slices; InvalidArgument "Tensor conversion requested for IndexedSlices without

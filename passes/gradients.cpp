@@ -212,7 +212,9 @@ class Pass {
       }
     }
     NameScope scope(g_, node.name() + "_grad");
-    graph::Grad grad(g_, node, std::move(dys));
+    std::vector<bool> needed;
+    for (const Output& in : node.inputs()) needed.push_back(at(*in.node).between);
+    graph::Grad grad(g_, node, std::move(dys), std::move(needed));
     Gradients out = fn(grad);
     SLUICE_REQUIRE(out.size() == static_cast<size_t>(node.num_inputs()), Code::kInvalidArgument,
                    "Num gradients ", out.size(), " generated for op ", node.str(),

@@ -77,7 +77,10 @@ Gradients pow_grad(Grad& g) {
   const Output x = conj(g, g.x(0)), y = conj(g, g.x(1)), z = conj(g, g.y()), dy = g.dy();
   const Output scaled = mul(g, dy, y);
   const Output exponent = with_scalar_right(g, "Sub", "sub", y, 1.0);
-  const Output gx = mul(g, scaled, g.op("Pow", {x, exponent}));
+  // 0 where the factor is 0: x^0 has the derivative 0 at x = 0 too, where x^-1 is infinite.
+  const Output gx = g.op("MulNoNan", {g.op("Pow", {x, exponent}), scaled}, {}, "mul");
+  // A constant exponent asks for no gradient, so no logarithm is made that numeric checks could trip over.
+  if (!g.needs(1)) return reduced(g, gx, {});
   const char* test = is_complex(x.dtype()) ? "NotEqual" : "Greater";
   const Output mask = with_scalar_right(g, test, test, x, 0.0);
   const Output safe_x = g.op("Select", {mask, x, ones_like(g, x)});
