@@ -174,6 +174,7 @@ class AdamOptimizer : public Optimizer {
   void create_slots(const std::vector<Variable>& vars, Loc loc) override;
   Node& apply_dense(const Output& grad, const Variable& v, Loc loc) override;
   Node& apply_sparse(const IndexedSlices& grad, const Variable& v, Loc loc) override;
+  bool merge_duplicates() const override { return false; }
   std::vector<Node*> finish(const std::vector<Node*>& updates, Loc loc) override;
 
  private:

@@ -1,5 +1,7 @@
 #include "dsl/train/optimizer.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,7 +113,7 @@ class OptimizerGraph : public ::testing::Test {
   Graph g;
   Variable v = get_variable(g, "v", {2}, {.initializer = ones_initializer()});
   Variable w = get_variable(g, "w", {2}, {.initializer = ones_initializer()});
-  Tensor loss = reduce_sum(multiply(v, w));
+  Tensor loss = reduce_sum(v * w);
   std::vector<std::string> slots() {
     std::vector<std::string> out;
     for (const Variable& x : global_variables(g)) {
@@ -225,27 +227,29 @@ TEST(OptimizerErrors, NamesTheOpThatCutsThePath) {  // case G28
   EXPECT_THAT(error_of([&] { opt.minimize(loss); }), AllOf(HasSubstr("int32"), HasSubstr("'i'")));
 }
 
-TEST(OptimizerSparse, GradientsOfRowsReachOnlyThem) {
-  for (bool adam : {false, true}) {
-    Graph g;
-    Variable p = get_variable(g, "p", {3, 1}, {.initializer = zeros_initializer()});
-    Tensor i = constant(g, std::vector<int32_t>{1, 1});
-    Tensor loss = reduce_sum(gather(p, i));
-    std::unique_ptr<Optimizer> opt;
-    if (adam) {
-      opt = std::make_unique<AdamOptimizer>(0.5);
-    } else {
-      opt = std::make_unique<GradientDescentOptimizer>(0.5);
-    }
-    Node& n = opt->minimize(loss);
-    Session s(g);
-    s.run({}, {}, {&global_variables_initializer(g)});
-    s.run({}, {}, {&n});
-    auto v = floats(s.run({p.snapshot()})[0]);
-    EXPECT_EQ(v[0], 0.0f);
-    EXPECT_NEAR(v[1], adam ? -0.5f : -1.0f, 1e-5f);  // both gathers count
-    EXPECT_EQ(v[2], 0.0f);
-  }
+// Row 1 is gathered twice, with gradients that add up to 2; rows 0 and 2 stay.
+std::vector<float> after_sparse_steps(Optimizer& opt, int steps) {
+  Graph g;
+  Variable p = get_variable(g, "p", {3, 1}, {.initializer = zeros_initializer()});
+  Tensor i = constant(g, std::vector<int32_t>{1, 1});
+  Node& n = opt.minimize(reduce_sum(gather(p, i)));
+  Session s(g);
+  s.run({}, {}, {&global_variables_initializer(g)});
+  for (int k = 0; k < steps; ++k) s.run({}, {}, {&n});
+  return floats(s.run({p.snapshot()})[0]);
+}
+
+TEST(OptimizerSparse, DuplicateRowsAreSummedFirst) {
+  GradientDescentOptimizer sgd(0.5);
+  EXPECT_THAT(after_sparse_steps(sgd, 1), ElementsAre(0, -1, 0));
+  MomentumOptimizer momentum(0.5, 0.5);
+  EXPECT_THAT(after_sparse_steps(momentum, 2), ElementsAre(0, -2.5f, 0));  // 1, then 0.5·(0.5·2 + 2)
+  AdamOptimizer adam(0.5);
+  EXPECT_THAT(after_sparse_steps(adam, 1), ElementsAre(0, ::testing::FloatNear(-0.5f, 1e-5f), 0));
+  RMSPropOptimizer rms(0.5, {.decay = 0.5, .epsilon = 0});
+  // rms = 1 + (4 - 1)/2
+  EXPECT_THAT(after_sparse_steps(rms, 1),
+              ElementsAre(0, ::testing::FloatNear(-1 / std::sqrt(2.5f), 1e-5f), 0));
 }
 
 }  // namespace

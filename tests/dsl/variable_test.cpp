@@ -55,7 +55,7 @@ TEST_F(VariableTest, AReadGoesIntoTheOpsScope) {
   Variable v = get_variable(g, "v", {3, 2});
   Tensor x = placeholder(g, DType::kFloat, {2, 3}, "x");
   matmul(x, v);
-  v* x;
+  v* reshape(x, std::vector<int64_t>{3, 2});
   EXPECT_EQ(g.node("MatMul").input(1).node->name(), "MatMul/ReadVariableOp");
   EXPECT_EQ(g.node("mul").input(0).node->name(), "ReadVariableOp");
 }
