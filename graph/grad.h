@@ -25,6 +25,7 @@ struct IndexedSlices {
 struct GradValue {
   Output dense;
   IndexedSlices slices;  // used when dense is empty and slices.values is set
+  bool filler = false;   // zeros that stand for "no gradient came": terms that only multiply it can be left out
 
   GradValue() = default;
   GradValue(Output o) : dense(o) {}
@@ -48,8 +49,8 @@ class Grad {
 
   /// False when nothing asks for the gradient of input i: a gradient function may then return none for it.
   bool needs(int i) const { return needed_.empty() || needed_[static_cast<size_t>(i)]; }
-  /// True when output i has a gradient.
-  bool has_dy(int i = 0) const { return !dys_[static_cast<size_t>(i)].none(); }
+  /// True when a gradient came for output i. dy(i) may exist without: zeros that fill the place.
+  bool has_dy(int i = 0) const { return !raw_dy(i).none() && !raw_dy(i).filler; }
   /// The gradient of output i as a tensor; slices are made dense (once).
   Output dy(int i = 0);
   /// As it came.

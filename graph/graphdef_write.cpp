@@ -1,4 +1,5 @@
-// Graph → GraphDef: nodes in creation order, default attrs included, so equal graphs give equal bytes.
+// Graph → GraphDef: nodes in creation order, default attrs of TensorFlow 1.15 included, so equal
+// graphs give equal bytes.
 
 #include "graph/graphdef_internal.h"
 #include "graph/proto/graph.pb.h"
@@ -17,7 +18,8 @@ void node_to_proto(const Node& node, bool with_shapes, proto::NodeDef* out) {
   }
   for (const Node* c : node.control_inputs()) out->add_input(cat("^", c->name()));
   auto& attrs = *out->mutable_attr();
-  for (const auto& [name, value] : node.attrs()) attr_to_proto(value, &attrs[name]);
+  for (const auto& [name, value] : node.attrs())
+    if (!node.def().ignores_attr(name, value)) attr_to_proto(value, &attrs[name]);
   if (!with_shapes || node.num_outputs() == 0) return;
   auto* list = attrs["_output_shapes"].mutable_list();
   list->clear_shape();

@@ -209,6 +209,7 @@ class Pass {
       // The loss does not depend on this output: its gradient is zero, not unknown.
       if (graph::is_floating(y.dtype()) || graph::is_complex(y.dtype())) {
         dys[i] = Emit{g_, node.loc()}.op("ZerosLike", {y}, "zeros_like");
+        dys[i].filler = true;
       }
     }
     NameScope scope(g_, node.name() + "_grad");

@@ -39,11 +39,20 @@ FoldFn fold_binary(IntBinary f) {
   return [f](FoldContext& c) {
     const auto x = c.input(0), y = c.input(1);
     if (!x || !y) return;
+    const Dims dx = x->dims(), dy = y->dims();
     const size_t nx = x->values.size(), ny = y->values.size();
-    if (nx != ny && nx != 1 && ny != 1) return;
+    Dims dims;  // real broadcasting is left to the kernel
+    if (dx == dy || (ny == 1 && dy.size() <= dx.size())) {
+      dims = dx;
+    } else if (nx == 1 && dx.size() <= dy.size()) {
+      dims = dy;
+    } else {
+      return;
+    }
     PartialInts out;
-    out.scalar = x->scalar && y->scalar;
-    out.values.resize(nx == 1 ? ny : nx);
+    out.scalar = dims.empty();
+    out.values.resize(dims == dx ? nx : ny);
+    if (dims.size() > 1) out.higher = std::move(dims);
     for (size_t i = 0; i < out.values.size(); ++i) {
       const MaybeInt a = x->values[nx == 1 ? 0 : i], b = y->values[ny == 1 ? 0 : i];
       if (a && b) out.values[i] = in_range(f(*a, *b), c);
@@ -65,7 +74,7 @@ FoldFn fold_unary(IntUnary f) {
 FoldFn fold_reduction(IntBinary f, int64_t init) {
   return [f, init](FoldContext& c) {
     const auto x = c.input(0), axes = c.input(1);
-    if (!x || x->scalar || !axes || axes->values.size() != 1) return;
+    if (!x || x->dims().size() != 1 || !axes || axes->values.size() != 1) return;
     if (axes->values[0] != MaybeInt(0) && axes->values[0] != MaybeInt(-1)) return;
     MaybeInt total = init;
     for (size_t i = 0; i < x->values.size(); ++i) {

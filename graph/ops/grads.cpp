@@ -20,7 +20,7 @@ Gradients reshape_gradient(Grad& g) {
   return r;
 }
 
-Output dy_or_zeros(Grad& g, int i) { return g.has_dy(i) ? g.dy(i) : g.zeros_like(g.y(i)); }
+Output dy_or_zeros(Grad& g, int i) { return !g.raw_dy(i).none() ? g.dy(i) : g.zeros_like(g.y(i)); }
 
 Output shape_of(Grad& g, Output x, DType type, std::string name) {
   const Shape& s = x.shape();

@@ -20,33 +20,28 @@ struct Factor {
 template <class Product>
 Gradients product_grad(Output a, Output b, bool ta, bool tb, Output dy, Product&& product) {
   const Output da =
-      ta ? product(Factor{b, tb}, Factor{dy, true}, true) : product(Factor{dy, false}, Factor{b, !tb}, true);
-  const Output db = tb ? product(Factor{dy, true}, Factor{a, ta}, false)
-                       : product(Factor{a, !ta}, Factor{dy, false}, false);
+      ta ? product(Factor{b, tb}, Factor{dy, true}) : product(Factor{dy, false}, Factor{b, !tb});
+  const Output db =
+      tb ? product(Factor{dy, true}, Factor{a, ta}) : product(Factor{a, !ta}, Factor{dy, false});
   return {da, db};
 }
 
 Gradients mat_mul_grad(Grad& g) {
   const Output a = conj(g, g.x(0)), b = conj(g, g.x(1));
   return product_grad(a, b, g.attr<bool>("transpose_a"), g.attr<bool>("transpose_b"), g.dy(),
-                      [&](Factor l, Factor r, bool by_a) {
+                      [&](Factor l, Factor r) {
                         return g.op("MatMul", {l.value, r.value},
-                                    {{"transpose_a", l.transposed},
-                                     {"transpose_b", r.transposed},
-                                     {"grad_a", by_a},
-                                     {"grad_b", !by_a}});
+                                    {{"transpose_a", l.transposed}, {"transpose_b", r.transposed}});
                       });
 }
 
 Gradients batch_products(Grad& g) {
   // The adjoint conjugates by itself.
-  return product_grad(
-      g.x(0), g.x(1), g.attr<bool>("adj_x"), g.attr<bool>("adj_y"), g.dy(),
-      [&](Factor l, Factor r, bool by_x) {
-        return g.op("BatchMatMulV2", {l.value, r.value},
-                    {{"adj_x", l.transposed}, {"adj_y", r.transposed}, {"grad_x", by_x}, {"grad_y", !by_x}},
-                    "MatMul");
-      });
+  return product_grad(g.x(0), g.x(1), g.attr<bool>("adj_x"), g.attr<bool>("adj_y"), g.dy(),
+                      [&](Factor l, Factor r) {
+                        return g.op("BatchMatMulV2", {l.value, r.value},
+                                    {{"adj_x", l.transposed}, {"adj_y", r.transposed}}, "MatMul");
+                      });
 }
 
 // Sums over the batch dimensions that were broadcast.
@@ -84,29 +79,31 @@ void register_math_matrix(OpRegistry& r) {
        .outputs = {"product: T"},
        .attrs = {"transpose_a: bool = false", "transpose_b: bool = false",
                  "T: {bfloat16, half, float, double, int32, int64, uint8, uint16, uint32, uint64, complex64, "
-                 "complex128}",
-                 "grad_a: bool = false", "grad_b: bool = false"},
+                 "complex128}"},
        .doc = "Product of two matrices, each transposed first if asked.",
        .infer = matrix_multiply,
-       .grad = mat_mul_grad});
+       .grad = mat_mul_grad,
+       .later_attrs = {"grad_a: bool", "grad_b: bool"}});
   const std::vector<std::string> batch_attrs = {
       "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, "
       "complex128}",
-      "adj_x: bool = false", "adj_y: bool = false", "grad_x: bool = false", "grad_y: bool = false"};
+      "adj_x: bool = false", "adj_y: bool = false"};
   r.add({.name = "BatchMatMul",
          .inputs = {"x: T", "y: T"},
          .outputs = {"output: T"},
          .attrs = batch_attrs,
          .doc = "Products of the matrices in the last two dimensions; batch dimensions are equal.",
          .infer = [](InferContext& c) { batch_shape(c, false); },
-         .grad = batch_products});
+         .grad = batch_products,
+         .later_attrs = {"grad_x: bool", "grad_y: bool"}});
   r.add({.name = "BatchMatMulV2",
          .inputs = {"x: T", "y: T"},
          .outputs = {"output: T"},
          .attrs = batch_attrs,
          .doc = "Products of the matrices in the last two dimensions; batch dimensions broadcast.",
          .infer = [](InferContext& c) { batch_shape(c, true); },
-         .grad = batch_mat_mul_v2_grad});
+         .grad = batch_mat_mul_v2_grad,
+         .later_attrs = {"grad_x: bool", "grad_y: bool"}});
 }
 
 }  // namespace sluice::graph::ops

@@ -314,14 +314,14 @@ void register_top_k(OpRegistry& r) {
          .infer = top_k_shape,
          .grad = top_k_grad});
   r.add({.name = "TopKV2",
-         .inputs = {"input: T", "k: Tk"},
-         .outputs = {"values: T", "indices: index_type"},
-         .attrs = {"sorted: bool = true", kRealTypes, "Tk: {int16, int32, int64} = int32",
-                   "index_type: {int16, int32, int64} = int32"},
+         .inputs = {"input: T", "k: int32"},
+         .outputs = {"values: T", "indices: int32"},
+         .attrs = {"sorted: bool = true", kRealTypes},
          .doc =
              "The k largest elements along the last axis and their indices; of equals the lower index first.",
          .infer = top_k_shape,
-         .grad = top_k_grad});
+         .grad = top_k_grad,
+         .later_attrs = {"Tk: type = int32", "index_type: type = int32"}});
 }
 
 }  // namespace

@@ -185,21 +185,24 @@ void register_depthwise(OpRegistry& r) {
          .attrs = attrs,
          .doc = "2-D cross-correlation of every channel with its own filters (HWIM).",
          .infer = depthwise_shape,
-         .grad = depthwise_grad});
+         .grad = depthwise_grad,
+         .later_attrs = {kExplicitPaddings}});
   r.add({.name = kDepthwise.backprop_input,
          .inputs = {"input_sizes: int32", "filter: T", "out_backprop: T"},
          .outputs = {"output: T"},
          .attrs = attrs,
          .doc = "DepthwiseConv2dNative's gradient by its input.",
          .infer = depthwise_backprop_input_shape,
-         .grad = backprop_input_grad(kDepthwise)});
+         .grad = backprop_input_grad(kDepthwise),
+         .later_attrs = {kExplicitPaddings}});
   r.add({.name = kDepthwise.backprop_filter,
          .inputs = {"input: T", "filter_sizes: int32", "out_backprop: T"},
          .outputs = {"output: T"},
          .attrs = attrs,
          .doc = "DepthwiseConv2dNative's gradient by its filter.",
          .infer = backprop_filter_shape,
-         .grad = backprop_filter_grad(kDepthwise)});
+         .grad = backprop_filter_grad(kDepthwise),
+         .later_attrs = {kExplicitPaddings}});
 }
 
 }  // namespace

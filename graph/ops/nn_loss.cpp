@@ -25,13 +25,14 @@ Output second_order(Grad& g, Output logits, Output v) {
 
 Gradients softmax_cross_entropy_grad(Grad& g) {
   const Output logits = g.x(0);
+  const bool loss = !g.raw_dy(0).none();
   GradValue by_logits, by_labels;
-  if (g.has_dy(0)) by_logits = scale_rows(g, g.dy(0), g.y(1));
+  if (loss) by_logits = scale_rows(g, g.dy(0), g.y(1));
   if (g.has_dy(1)) {
     const Output more = second_order(g, logits, g.dy(1));
-    by_logits = g.has_dy(0) ? add(g, by_logits.dense, more) : more;
+    by_logits = loss ? add(g, by_logits.dense, more) : more;
   }
-  if (g.has_dy(0)) {
+  if (loss) {
     const Output minus_log = neg(g, g.op("LogSoftmax", {logits}));
     by_labels = scale_rows(g, g.dy(0), minus_log);
   }
@@ -40,7 +41,7 @@ Gradients softmax_cross_entropy_grad(Grad& g) {
 
 // The fused kernel's second output already is the gradient; asking for its own gradient is refused in words.
 Gradients sparse_softmax_cross_entropy_grad(Grad& g) {
-  if (!g.has_dy(0)) return no_gradient(g);
+  if (g.raw_dy(0).none()) return no_gradient(g);
   const Output once =
       g.op("PreventGradient", {g.y(1)},
            {{"message",

@@ -76,7 +76,7 @@ Output transpose(Grad& g, Output x, std::vector<int32_t> perm) {
 GradFn batch_norm_grad(const Version& v) {
   return [v](Grad& g) {
     Gradients grads = no_gradient(g);
-    if (!g.has_dy(0)) return grads;
+    if (g.raw_dy(0).none()) return grads;
     const bool training = g.attr<bool>("is_training"), turn = !training && channels_first(g.node());
     const bool deep = is_3d(g.node());
     Output x = g.x(0), dy = g.dy(0);
@@ -201,6 +201,8 @@ class BatchNormSecondOrder {
   Output by_scale_;
 };
 
+constexpr const char* kFactor = "exponential_avg_factor: float = 1";
+
 void register_batch_norm(OpRegistry& r, const Version& v) {
   const std::string u = v.statistics;
   const std::string format =
@@ -226,13 +228,13 @@ void register_batch_norm(OpRegistry& r, const Version& v) {
   r.add({.name = v.forward,
          .inputs = {"x: T", "scale: " + u, "offset: " + u, "mean: " + u, "variance: " + u},
          .outputs = outputs,
-         .attrs = attrs({"epsilon: float = 0.0001", "exponential_avg_factor: float = 1", format,
-                         "is_training: bool = true"}),
+         .attrs = attrs({"epsilon: float = 0.0001", kFactor, format, "is_training: bool = true"}),
          .doc = "Batch normalization of images. batch_variance is unbiased; reserve_space_1 and 2 are the "
                 "mean and "
                 "the biased variance for the gradient.",
          .infer = batch_norm_shape,
-         .grad = batch_norm_grad(v)});
+         .grad = batch_norm_grad(v),
+         .later_attrs = {kFactor}});
   r.add({.name = v.gradient,
          .inputs = grad_inputs,
          .outputs = {"x_backprop: T", "scale_backprop: " + u, "offset_backprop: " + u, third + u, fourth + u},

@@ -74,7 +74,8 @@ void register_nn_pool(OpRegistry& r) {
               "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
          .doc = "Largest element of each window; the first of equals gets the gradient.",
          .infer = max_pool_shape,
-         .grad = max_pool_grad});
+         .grad = max_pool_grad,
+         .later_attrs = {kExplicitPaddings}});
   r.add({.name = "MaxPoolGrad",
          .inputs = {"orig_input: T", "orig_output: T", "grad: T"},
          .outputs = {"output: T"},
@@ -83,7 +84,8 @@ void register_nn_pool(OpRegistry& r) {
                    "uint64} = float"},
          .doc = "MaxPool's gradient: each window's goes to its first largest element.",
          .infer = like_input_image,
-         .grad = max_pool_second_order("MaxPoolGradGrad")});
+         .grad = max_pool_second_order("MaxPoolGradGrad"),
+         .later_attrs = {kExplicitPaddings}});
   r.add({.name = "MaxPoolGradGrad",
          .inputs = {"orig_input: T", "orig_output: T", "grad: T"},
          .outputs = {"output: T"},

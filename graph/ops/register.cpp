@@ -10,6 +10,7 @@ const OpRegistry& standard_ops() {
     ops::register_array_gather(r);
     ops::register_array_join(r);
     ops::register_array_scatter(r);
+    ops::register_array_search(r);
     ops::register_array_shape(r);
     ops::register_array_slice(r);
     ops::register_control(r);

@@ -10,6 +10,7 @@ void register_array_fill(OpRegistry& r);
 void register_array_gather(OpRegistry& r);
 void register_array_join(OpRegistry& r);
 void register_array_scatter(OpRegistry& r);
+void register_array_search(OpRegistry& r);
 void register_array_shape(OpRegistry& r);
 void register_array_slice(OpRegistry& r);
 void register_control(OpRegistry& r);
