@@ -64,15 +64,19 @@ po::options_description describe_all(unsigned width) {
 }  // namespace
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments) {
-  // The library takes "--name=" for a mistake; for a string flag it is the empty string.
+  // Two habits of the library are not the original's: it takes "--name=" for a mistake, where a string flag
+  // means the empty string, and it lets a boolean flag swallow the word behind it.
   std::vector<std::string> tokens;
   for (const std::string& a : arguments) {
-    const FlagSpec* flag = a.starts_with("--") && a.ends_with("=")
-                               ? find_flag(std::string_view(a).substr(2, a.size() - 3))
-                               : nullptr;
-    if (flag != nullptr && !is_boolean(*flag)) {
+    const bool empty_value = a.starts_with("--") && a.ends_with("=");
+    const FlagSpec* flag =
+        a.starts_with("--") ? find_flag(std::string_view(a).substr(2, a.size() - 2 - (empty_value ? 1 : 0)))
+                            : nullptr;
+    if (flag != nullptr && empty_value && !is_boolean(*flag)) {
       tokens.push_back(a.substr(0, a.size() - 1));
       tokens.emplace_back();
+    } else if (flag != nullptr && !empty_value && is_boolean(*flag)) {
+      tokens.push_back(a + "=true");
     } else {
       tokens.push_back(a);
     }
@@ -102,8 +106,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
         line.version = true;
       } else {
         const FlagSpec& flag = *find_flag(o.string_key);
-        std::string text = o.value.empty() ? (is_boolean(flag) ? "true" : "") : o.value[0];
-        set_value(flag, text, line.params);
+        set_value(flag, o.value.empty() ? "" : o.value[0], line.params);
         line.given.emplace(flag.name);
       }
     }
