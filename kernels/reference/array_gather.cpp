@@ -120,19 +120,26 @@ NdRows nd_rows(const KernelRun& r, int indices, const Dims& dims) {
   return n;
 }
 
-void gather_nd(KernelRun& r) {
-  const Dims& dims = r.in_dims(0);
+void gather_nd_from(KernelRun& r, const Dims& dims, const void* params) {
   const NdRows n = nd_rows(r, 1, dims);
   const Index s = strides_of(dims);
   for_moved(r.out_dtype(0), [&]<class T>() {
     T* to = moved_out<T>(r, 0);
-    const T* from = moved_in<T>(r, 0);
+    const T* from = static_cast<const T*>(params);
     for (int64_t k = 0; k < n.rows; ++k) {
       const int64_t at = nd_offset(r, 1, k, n.depth, dims, s);
       if (at < 0) nd_error(r, 1, k, n.depth, "param shape", dims);
       to = std::copy(from + at, from + at + n.inner, to);
     }
   });
+}
+
+void gather_nd(KernelRun& r) { gather_nd_from(r, r.in_dims(0), input_bytes(r, 0)); }
+
+void resource_gather_nd(KernelRun& r) {
+  const Array value = r.variable(0).value();
+  const Array typed = value.dtype() == r.out_dtype(0) ? value : value.cast(r.out_dtype(0));
+  gather_nd_from(r, typed.dims(), typed.data());
 }
 
 enum class Scatter { kUpdate, kAdd, kSub };
@@ -260,6 +267,7 @@ void register_array_gather(KernelRegistry& r) {
   add_bound(r, "GatherV2", gather_v2);
   add(r, "ResourceGather", resource_gather);
   add(r, "GatherNd", gather_nd);
+  add(r, "ResourceGatherNd", resource_gather_nd);
   add(r, "ScatterNd", scatter_nd);
   add(r, "TensorScatterAdd", tensor_scatter<Scatter::kAdd>, {{0, 0}});
   add(r, "TensorScatterSub", tensor_scatter<Scatter::kSub>, {{0, 0}});

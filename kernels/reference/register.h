@@ -21,6 +21,7 @@ void register_host_checkpoint(runtime::KernelRegistry& r);
 void register_host_numerics(runtime::KernelRegistry& r);
 void register_host_strings(runtime::KernelRegistry& r);
 void register_host_summary(runtime::KernelRegistry& r);
+void register_host_summary_image(runtime::KernelRegistry& r);
 void register_image_resize(runtime::KernelRegistry& r);
 void register_matmul(runtime::KernelRegistry& r);
 void register_nn_misc(runtime::KernelRegistry& r);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -53,6 +54,8 @@ ByteImage decode_jpeg(std::string_view bytes, const JpegOptions& options = {});
 /// 8 bits a channel; palettes and 16-bit files are converted, alpha is dropped.
 ByteImage decode_png(std::string_view bytes, int channels = 3);
 bool is_png(std::string_view bytes);
+/// Pixels of 1 (grey), 2 (grey, alpha), 3 (RGB) or 4 (RGBA) channels as a PNG file.
+std::string encode_png(const ByteImage& image);
 
 ByteImage crop(const ByteImage& image, const Window& window);
 FloatImage crop(const FloatImage& image, const Window& window);

@@ -40,4 +40,23 @@ ByteImage decode_png(std::string_view bytes, int channels) {
   return image;
 }
 
+std::string encode_png(const ByteImage& image) {
+  SLUICE_REQUIRE(image.channels >= 1 && image.channels <= 4 && image.height > 0 && image.width > 0,
+                 Code::kInvalidArgument, "a PNG has 1 to 4 channels and at least one pixel, not ",
+                 image.height, "x", image.width, "x", image.channels);
+  constexpr uint32_t kFormats[] = {PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB, PNG_FORMAT_RGBA};
+  png_image png;
+  std::memset(&png, 0, sizeof png);
+  png.version = PNG_IMAGE_VERSION;
+  png.height = static_cast<png_uint_32>(image.height);
+  png.width = static_cast<png_uint_32>(image.width);
+  png.format = kFormats[image.channels - 1];
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
+  std::string bytes(size, '\0');
+  if (png_image_write_to_memory(&png, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr) == 0)
+    throw_error(Code::kInternal, cat("cannot write a PNG: ", png.message));
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace sluice::runtime::data
