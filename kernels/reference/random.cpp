@@ -199,7 +199,7 @@ BoundFn shuffle(const KernelSpec& spec) {
       std::copy(from, from + in_count(r, 0), to);
       if (n <= 1) return;
       const int64_t inner = in_count(r, 0) / n;
-      Philox g = s.reserve(static_cast<uint64_t>((n + 3) / 4));
+      Philox g = s.reserve(static_cast<uint64_t>((n - 1 + 3) / 4));
       Philox::Block block{};
       size_t used = 4;
       for (int64_t i = 0; i + 1 < n; ++i) {

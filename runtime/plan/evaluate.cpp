@@ -64,10 +64,7 @@ std::optional<PartialInts> to_partial(const Literal& l) {
 }
 
 Literal to_literal(const PartialInts& p, DType dtype) {
-  std::vector<int64_t> v = p.with_unknowns();
-  graph::Dims dims;
-  if (!p.scalar) dims.push_back(static_cast<int64_t>(v.size()));
-  return Literal::from<int64_t>(dims, v).cast(dtype);
+  return Literal::from<int64_t>(p.dims(), p.with_unknowns()).cast(dtype);
 }
 
 }  // namespace sluice::runtime::plan

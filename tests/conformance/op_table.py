@@ -8,6 +8,7 @@ usage: op_table.py OPS_CONFORMANCE [DIR]
    (a session of ours over TensorFlow's own gradient ops) and by TensorFlow; the values must agree.
 Exit: 0 all agree, 1 some do not, 77 no TensorFlow.
 """
+import inspect
 import json
 import os
 import subprocess
@@ -24,6 +25,10 @@ except ImportError as error:
     sys.exit(77)
 
 tf.disable_v2_behavior()
+
+# Arguments that tf.raw_ops calls otherwise than the op's definition.
+RENAMED = {"dim": "axis", "squeeze_dims": "axis", "reduction_indices": "axis", "split_dim": "axis", "t": "x", "e": "y",
+           "input": "condition"}
 
 
 def close(got, want, tolerance):
@@ -61,7 +66,9 @@ def build(case, directory):
     arguments = {name: [value_of(v) for v in files] if isinstance(files, list) else value_of(files)
                  for name, files in case["inputs"].items()}
     arguments.update({name: attr(v) for name, v in case["attrs"].items()})
-    result = getattr(tf.raw_ops, case["op"])(**arguments)
+    op = getattr(tf.raw_ops, case["op"])
+    known = inspect.signature(op).parameters
+    result = op(**{k if k in known else RENAMED.get(k, k): v for k, v in arguments.items()})
     if isinstance(result, tf.Operation):
         result = result.outputs
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]

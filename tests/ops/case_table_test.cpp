@@ -94,6 +94,20 @@ TEST(CaseNames, AreUnique) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
+// Switch and Merge are the runtime's business; every other op must be able to run.
+TEST(Coverage, EveryOpHasAReferenceKernel) {
+  std::vector<std::string> missing;
+  for (const std::string& name : graph::standard_ops().names()) {
+    if (graph::standard_ops().get(name).has(graph::kControlFlow)) continue;
+    // A library does not end its process; a choice among references is made while a plan is built or not at all.
+    if (name == "Abort" || name == "RefSelect") continue;
+    const auto candidates = runtime::standard_kernels().candidates(name);
+    if (std::none_of(candidates.begin(), candidates.end(), [](const auto* d) { return d->reference; }))
+      missing.push_back(name);
+  }
+  EXPECT_THAT(missing, testing::IsEmpty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Ops, Table, testing::ValuesIn(all_cases()),
                          [](const auto& info) { return info.param.name; });
 

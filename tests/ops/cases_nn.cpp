@@ -109,7 +109,8 @@ void add_conv(std::vector<OpCase>& t) {
       const Dims x = act(nchw, g.n, g.h, g.w, g.ci), y = act(nchw, g.n, rows(g).out, cols(g).out, g.co),
                  w{g.kh, g.kw, g.ci, g.co};
       const std::string suffix = cat(g.name, nchw ? "_nchw" : "");
-      const bool tf = !nchw;  // TensorFlow's CPU kernels want NHWC
+      // TensorFlow's CPU kernels want NHWC, and give the wrong channels for no images.
+      const bool tf = !nchw && g.n > 0;
       const std::vector<int> differentiate = g.n ? std::vector<int>{0, 1} : std::vector<int>{};
       t.push_back({.name = cat("Conv2D_", suffix),
                    .op = "Conv2D",

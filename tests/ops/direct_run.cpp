@@ -41,7 +41,7 @@ DirectRun::DirectRun(Call call) : call_(std::move(call)), graph_(std::make_uniqu
   for (size_t i = 0; i < call_.inputs.size(); ++i) {
     const Operand& in = call_.inputs[i];
     if (in.variable) {
-      const Shape shape(in.variable->initialized() ? in.variable->spec()->dims : Dims{});
+      const Shape shape = in.variable->initialized() ? Shape(in.variable->spec()->dims) : Shape();
       const bool ref = is_ref_input(g.ops(), call_.op, i);
       inputs.push_back(g.add({.op = ref ? "VariableV2" : "VarHandleOp",
                               .name = in.variable->name(),

@@ -141,7 +141,7 @@ TEST(Optimizers, RmsProp) {
             .inputs = {w, ms, mom, num(.01), num(.9), num(.9), num(1e-10), vec(g)}});
   EXPECT_NEAR(value_of(w), 0.9978727396672898, 1e-15);
   EXPECT_NEAR(value_of(ms), .74241, 1e-15);
-  EXPECT_NEAR(value_of(mom), .00234112723694894, 1e-16);
+  EXPECT_NEAR(value_of(mom), .00234112723694894, 1e-15);
 }
 
 TEST(Optimizers, CenteredRmsProp) {
