@@ -17,6 +17,12 @@ void transpose(KernelRun& r) {
   for_moved(r.out_dtype(0), [&]<class T>() { copy_walk(w, moved_out<T>(r, 0), moved_in<T>(r, 0)); });
 }
 
+// Real numbers are their own conjugates.
+void conjugate_transpose(KernelRun& r) {
+  if (graph::is_complex(r.in_dtype(0))) unsupported_dtype(r.in_dtype(0));
+  transpose(r);
+}
+
 void slice(KernelRun& r) {
   const Dims& x = r.in_dims(0);
   const bool open = r.out_is_array(0) && graph::base_dtype(r.out_dtype(0)) != DType::kString;
@@ -229,6 +235,7 @@ BoundFn space_depth(const KernelSpec& spec, bool to_depth) {
 
 void register_array_move(KernelRegistry& r) {
   add(r, "Transpose", transpose);
+  add(r, "ConjugateTranspose", conjugate_transpose);
   add(r, "Slice", slice);
   add(r, "Concat", [](KernelRun& k) { concat(k, 1, 0); });
   add(r, "ConcatV2", [](KernelRun& k) { concat(k, 0, k.num_inputs() - 1); });

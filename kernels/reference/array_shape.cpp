@@ -16,6 +16,12 @@ void identity(KernelRun& r) {
   for (int i = 0; i < r.num_outputs(); ++i) copy_value(r, i, i);
 }
 
+// Real numbers are their own conjugates.
+void conjugate(KernelRun& r) {
+  if (graph::is_complex(r.in_dtype(0))) unsupported_dtype(r.in_dtype(0));
+  identity(r);
+}
+
 BoundFn constant(const KernelSpec& spec) {
   // The literal's bytes are shared, not copied, so the kernel may keep it.
   auto value = spec.attr<graph::Literal>("value");
@@ -246,10 +252,10 @@ void register_array_shape(KernelRegistry& r) {
   add(r, "ControlTrigger", nothing);
   add_bound(r, "Const", constant);
   for (const char* op : {"Placeholder", "PlaceholderV2"}) add_bound(r, op, placeholder);
-  for (const char* op :
-       {"Bitcast", "CheckpointIdentity", "Conj", "EnsureShape", "Identity", "PlaceholderWithDefault",
-        "PreventGradient", "RefIdentity", "Snapshot", "StopGradient"})
+  for (const char* op : {"Bitcast", "CheckpointIdentity", "EnsureShape", "Identity", "PlaceholderWithDefault",
+                         "PreventGradient", "RefIdentity", "Snapshot", "StopGradient"})
     add(r, op, identity, {{0, 0}});
+  add(r, "Conj", conjugate, {{0, 0}});
   add(r, "IdentityN", identity);
   for (const char* op : {"ExpandDims", "Reshape", "Squeeze"}) add(r, op, reshape, {{0, 0}});
   add(r, "Shape", shape);

@@ -18,6 +18,8 @@ using runtime::ValueSpec;
 
 namespace {
 
+constexpr int kThreads = 2;
+
 bool is_ref_input(const graph::OpRegistry& ops, const std::string& op, size_t input) {
   const graph::OpDef& def = ops.get(op);
   return input < def.input_args.size() && def.input_args[input].is_ref;
@@ -60,6 +62,7 @@ DirectRun::DirectRun(Call call) : call_(std::move(call)), graph_(std::make_uniqu
   spec_.op = call_.op;
   spec_.node = node_;
   spec_.resources = call_.resources;
+  spec_.threads = kThreads;
   for (const Operand& in : call_.inputs) {
     const bool variable = in.variable != nullptr;
     if (variable)
@@ -181,7 +184,7 @@ void DirectRun::execute(const runtime::Kernel& kernel, Buffers& b, runtime::Work
 
 std::vector<Array> DirectRun::run(const runtime::Kernel& kernel) const {
   auto b = prepare(kernel);
-  auto queue = runtime::make_thread_queue(2);
+  auto queue = runtime::make_thread_queue(kThreads);
   execute(kernel, *b, *queue);
   for (size_t i = 0; i < b->out.size(); ++i) {
     const ValueSpec& s = b->out_specs[i];
@@ -195,7 +198,7 @@ std::vector<Array> DirectRun::run(const runtime::Kernel& kernel) const {
 
 double DirectRun::time(const runtime::Kernel& kernel) const {
   auto b = prepare(kernel);
-  auto queue = runtime::make_default_queue(0);
+  auto queue = runtime::make_default_queue(kThreads);
   execute(kernel, *b, *queue);
   const auto start = std::chrono::steady_clock::now();
   execute(kernel, *b, *queue);

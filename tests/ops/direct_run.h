@@ -47,7 +47,7 @@ class DirectRun {
   std::unique_ptr<runtime::Kernel> make(const std::string& candidate, std::string& why) const;
   /// Outputs of one run; layouts the kernel wants are honoured by reordering. Throws what the kernel throws.
   std::vector<Array> run(const runtime::Kernel& kernel) const;
-  /// Seconds that the kernel itself takes on warm buffers, all threads.
+  /// Seconds that the kernel itself takes on warm buffers, two threads.
   double time(const runtime::Kernel& kernel) const;
   /// Shapes by inference: from the inputs' shapes alone, or with their values too.
   std::vector<graph::Shape> inferred(bool with_values) const;
