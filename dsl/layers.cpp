@@ -4,6 +4,7 @@
 #include "dsl/ops/control.h"
 #include "dsl/ops/math.h"
 #include "dsl/ops/nn.h"
+#include "dsl/require.h"
 #include "dsl/variable_store.h"
 
 namespace sluice::dsl::layers {
@@ -84,8 +85,8 @@ Tensor dense(const Operand& inputs, int64_t units, const DenseOptions& o, Loc lo
   LayerScope scope(graph_of({&inputs}), o.name, contrib ? "fully_connected" : "dense", o.reuse);
   Tensor x = inputs.tensor();
   Graph& g = x.graph();
-  SLUICE_REQUIRE(x.shape().known_rank() && x.shape().rank() >= 2, Code::kInvalidArgument,
-                 "dense: the inputs (", x.name(), ") need a known rank of at least 2, got ", x.shape());
+  SLUICE_REQUIRE_AT(loc, x.shape().known_rank() && x.shape().rank() >= 2, Code::kInvalidArgument,
+                    "dense: the inputs (", x.name(), ") need a known rank of at least 2, got ", x.shape());
   int64_t in = channels_of(x, "NHWC", "dense");
   Variable kernel =
       get_variable(g, contrib ? "weights" : "kernel", {in, units},
@@ -108,8 +109,8 @@ Tensor dense(const Operand& inputs, int64_t units, const DenseOptions& o, Loc lo
       unknown += dims.back() < 0;
     }
     dims.push_back(units);
-    SLUICE_REQUIRE(unknown <= 1, Code::kInvalidArgument,
-                   "dense: at most one dimension of the inputs may be unknown, got ", x.shape());
+    SLUICE_REQUIRE_AT(loc, unknown <= 1, Code::kInvalidArgument,
+                      "dense: at most one dimension of the inputs may be unknown, got ", x.shape());
     y = reshape(y, dims, {}, loc);
   }
   if (o.use_bias) y = bias_add(y, bias, "NHWC", {}, loc);
@@ -199,12 +200,12 @@ Tensor flatten(const Operand& inputs, const std::string& name, Loc loc) {
   LayerScope scope(graph_of({&inputs}), name, "flatten");
   Tensor x = inputs.tensor();
   const Shape& s = x.shape();
-  SLUICE_REQUIRE(s.known_rank() && s.rank() >= 1, Code::kInvalidArgument, "flatten: the inputs (", x.name(),
-                 ") need a known rank of at least 1, got ", s);
+  SLUICE_REQUIRE_AT(loc, s.known_rank() && s.rank() >= 1, Code::kInvalidArgument, "flatten: the inputs (",
+                    x.name(), ") need a known rank of at least 1, got ", s);
   int64_t rest = 1;
   for (int i = 1; i < s.rank(); ++i) {
-    SLUICE_REQUIRE(s.dim(i) >= 0 || s.dim(0) >= 0, Code::kInvalidArgument,
-                   "flatten: all but one dimension must be known, got ", s);
+    SLUICE_REQUIRE_AT(loc, s.dim(i) >= 0 || s.dim(0) >= 0, Code::kInvalidArgument,
+                      "flatten: all but one dimension must be known, got ", s);
     rest = s.dim(i) < 0 || rest < 0 ? -1 : rest * s.dim(i);
   }
   return reshape(x, std::vector<int64_t>{rest < 0 ? s.dim(0) : -1, rest}, {}, loc);

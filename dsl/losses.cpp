@@ -4,6 +4,7 @@
 #include "dsl/ops/array.h"
 #include "dsl/ops/math.h"
 #include "dsl/ops/nn.h"
+#include "dsl/require.h"
 
 namespace sluice::dsl::losses {
 
@@ -141,9 +142,9 @@ Tensor softmax_cross_entropy(const Operand& onehot_labels, const Operand& logits
   check_same_shape(z, x, "softmax_cross_entropy");
   if (label_smoothing > 0) {
     int64_t classes = x.shape().known_rank() && x.shape().rank() > 0 ? x.shape().dim(-1) : -1;
-    SLUICE_REQUIRE(classes > 0, Code::kInvalidArgument,
-                   "softmax_cross_entropy: label smoothing needs a known number of classes, got logits of ",
-                   x.shape());
+    SLUICE_REQUIRE_AT(
+        loc, classes > 0, Code::kInvalidArgument,
+        "softmax_cross_entropy: label smoothing needs a known number of classes, got logits of ", x.shape());
     double part = label_smoothing / static_cast<double>(classes);
     z = add(multiply(z, 1.0 - label_smoothing, "mul", loc), part, "add", loc);
   }
@@ -190,8 +191,8 @@ Tensor get_total_loss(Graph& g, bool add_regularization_losses, const std::strin
   if (add_regularization_losses) {
     for (const Tensor& t : get_regularization_losses(g)) all.push_back(t);
   }
-  SLUICE_REQUIRE(
-      !all.empty(), Code::kInvalidArgument,
+  SLUICE_REQUIRE_AT(
+      loc, !all.empty(), Code::kInvalidArgument,
       "get_total_loss: inputs must be a list of at least one Tensor with the same dtype and shape; the "
       "collections LOSSES and REGULARIZATION_LOSSES are empty");
   return add_n(all, name.empty() ? "total_loss" : name, loc);

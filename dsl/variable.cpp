@@ -7,6 +7,7 @@
 #include "dsl/ops/control.h"
 #include "dsl/ops/math.h"
 #include "dsl/ops/nn.h"
+#include "dsl/require.h"
 #include "dsl/variable_store.h"
 
 namespace sluice::dsl {
@@ -102,8 +103,9 @@ Variable create_variable(Graph& g, const std::string& name, bool scoped, const D
 
 Variable make_variable(Graph& g, const Tensor& initial_value, const std::string& name,
                        const VariableOptions& o, Loc loc) {
-  SLUICE_REQUIRE(initial_value.shape().fully_known(), Code::kInvalidArgument, "initial_value of '", name,
-                 "' must have a shape specified: ", initial_value.name(), " has ", initial_value.shape());
+  SLUICE_REQUIRE_AT(loc, initial_value.shape().fully_known(), Code::kInvalidArgument, "initial_value of '",
+                    name, "' must have a shape specified: ", initial_value.name(), " has ",
+                    initial_value.shape());
   VariableOptions with = o;
   with.initial_value = initial_value;
   with.dtype = initial_value.dtype();
@@ -149,11 +151,11 @@ Node& update(const char* resource_op, const char* ref_op, const Variable& v, con
              const std::string& name, Loc loc) {
   Graph& g = v.graph();
   Output in = value.tensor(g, "Const", v.dtype(), loc);
-  SLUICE_REQUIRE(in.dtype() == v.dtype(), Code::kInvalidArgument, "Variable '", v.name(), "' is ", v.dtype(),
-                 ", can't take a value of type ", in.dtype(), " (", in.name(), ")");
-  SLUICE_REQUIRE(in.shape().compatible(v.shape()), Code::kInvalidArgument, "Cannot update variable '",
-                 v.name(), "' with shape ", v.shape(), " using a Tensor with shape ", in.shape(),
-                 ", shapes must be equal.");
+  SLUICE_REQUIRE_AT(loc, in.dtype() == v.dtype(), Code::kInvalidArgument, "Variable '", v.name(), "' is ",
+                    v.dtype(), ", can't take a value of type ", in.dtype(), " (", in.name(), ")");
+  SLUICE_REQUIRE_AT(loc, in.shape().compatible(v.shape()), Code::kInvalidArgument, "Cannot update variable '",
+                    v.name(), "' with shape ", v.shape(), " using a Tensor with shape ", in.shape(),
+                    ", shapes must be equal.");
   if (v.is_resource()) {
     return g.add({.op = resource_op,
                   .name = name,

@@ -1,3 +1,4 @@
+#include "dsl/require.h"
 #include "dsl/variable_store.h"
 
 namespace sluice::dsl {
@@ -47,14 +48,14 @@ Variable get_variable(Graph& g, const std::string& name, const Dims& shape, cons
                       Loc loc) {
   VariableStore& store = VariableStore::of(g);
   const VariableStore::Scope& scope = store.scopes.back();
-  SLUICE_REQUIRE(!name.empty() || !scope.path.empty(), Code::kInvalidArgument,
-                 "get_variable needs a name outside every variable scope");
+  SLUICE_REQUIRE_AT(loc, !name.empty() || !scope.path.empty(), Code::kInvalidArgument,
+                    "get_variable needs a name outside every variable scope");
   std::string full = name.empty() ? scope.path : under(scope.path, name);
   VariableOptions with = o;
   if (with.initial_value) with.dtype = with.initial_value.dtype();
   for (int64_t d : shape) {
-    SLUICE_REQUIRE(d >= 0, Code::kInvalidArgument, "Shape of a new variable (", full,
-                   ") must be fully defined, but instead was ", graph::dims_string(shape), ".");
+    SLUICE_REQUIRE_AT(loc, d >= 0, Code::kInvalidArgument, "Shape of a new variable (", full,
+                      ") must be fully defined, but instead was ", graph::dims_string(shape), ".");
   }
   auto it = store.variables.find(full);
   if (it != store.variables.end()) {
@@ -78,8 +79,8 @@ Variable get_variable(Graph& g, const std::string& name, const Dims& shape, cons
   Dims dims = shape;
   if (with.initial_value) {
     const Shape& s = with.initial_value.shape();
-    SLUICE_REQUIRE(s.fully_known() && (shape.empty() || s == Shape(shape)), Code::kInvalidArgument,
-                   "Shape of a new variable (", full, ") must be fully defined, but instead was ", s, ".");
+    SLUICE_REQUIRE_AT(loc, s.fully_known() && (shape.empty() || s == Shape(shape)), Code::kInvalidArgument,
+                      "Shape of a new variable (", full, ") must be fully defined, but instead was ", s, ".");
     dims = s.dims();
   } else if (!with.initializer) {
     with.initializer = scope.initializer ? scope.initializer : default_initializer(full, with.dtype);

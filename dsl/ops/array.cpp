@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "dsl/call.h"
+#include "dsl/require.h"
 #include "passes/emit.h"
 
 namespace sluice::dsl {
@@ -141,7 +142,7 @@ Tensor squeeze(const Operand& input, const std::vector<int64_t>& axis, const std
 }
 
 Tensor concat(const std::vector<Operand>& values, int axis, const std::string& name, Loc loc) {
-  SLUICE_REQUIRE(!values.empty(), Code::kInvalidArgument, "concat needs at least one value");
+  SLUICE_REQUIRE_AT(loc, !values.empty(), Code::kInvalidArgument, "concat needs at least one value");
   Graph& g = graph_of(values);
   if (values.size() == 1) return identity(values[0], name.empty() ? "concat" : name, loc);
   Call c(g, name, "concat", loc);
@@ -215,8 +216,8 @@ Tensor transpose(const Operand& a, const std::vector<int64_t>& perm, const std::
   Output in = c.in(a, "a");
   std::vector<int64_t> p = perm;
   if (p.empty()) {
-    SLUICE_REQUIRE(in.shape().known_rank(), Code::kInvalidArgument, "transpose of '", in.name(),
-                   "' needs a permutation, since its rank is unknown");
+    SLUICE_REQUIRE_AT(loc, in.shape().known_rank(), Code::kInvalidArgument, "transpose of '", in.name(),
+                      "' needs a permutation, since its rank is unknown");
     for (int i = in.shape().rank() - 1; i >= 0; --i) p.push_back(i);
   }
   return c.make("Transpose", {in, c.i32s(p, "perm")});
@@ -262,7 +263,7 @@ Tensor ones_like(const Operand& x, const std::string& name, Loc loc) {
 }
 
 Tensor stack(const std::vector<Operand>& values, int axis, const std::string& name, Loc loc) {
-  SLUICE_REQUIRE(!values.empty(), Code::kInvalidArgument, "stack needs at least one value");
+  SLUICE_REQUIRE_AT(loc, !values.empty(), Code::kInvalidArgument, "stack needs at least one value");
   Call c(graph_of(values), name, "stack", loc);
   return c.make("Pack", inputs(c, values, "values"), {{"axis", axis}});
 }
@@ -272,7 +273,8 @@ std::vector<Tensor> unstack(const Operand& value, int num, int axis, const std::
   Output in = c.in(value, "value");
   if (num == 0) {
     int64_t n = in.shape().known_rank() ? in.shape().dim(axis) : graph::kUnknownDim;
-    SLUICE_REQUIRE(n >= 0, Code::kInvalidArgument, "Cannot infer argument `num` from shape ", in.shape());
+    SLUICE_REQUIRE_AT(loc, n >= 0, Code::kInvalidArgument, "Cannot infer argument `num` from shape ",
+                      in.shape());
     num = static_cast<int>(n);
   }
   return outputs(c.make("Unpack", {in}, {{"num", num}, {"axis", axis}}));
@@ -297,6 +299,24 @@ Tensor gather(const Operand& params, const Operand& indices, int axis, const std
   Call c(graph_of({&params, &indices}), name, "GatherV2", loc);
   Output p = c.in(params, "params"), i = c.in(indices, "indices", DType::kInt32);
   return c.make("GatherV2", {p, i, c.i32(axis, "axis")});
+}
+
+Tensor unsorted_segment_sum(const Operand& data, const Operand& segment_ids, int64_t num_segments,
+                            const std::string& name, Loc loc) {
+  Call c(graph_of({&data, &segment_ids}), name, "UnsortedSegmentSum", loc);
+  Output d = c.in(data, "data"), i = c.in(segment_ids, "segment_ids", DType::kInt32);
+  return c.make("UnsortedSegmentSum", {d, i, c.i32(num_segments, "num_segments")});
+}
+
+Tensor dynamic_stitch(const std::vector<Operand>& indices, const std::vector<Operand>& data,
+                      const std::string& name, Loc loc) {
+  SLUICE_REQUIRE_AT(loc, !data.empty() && indices.size() == data.size(), Code::kInvalidArgument,
+                    "dynamic_stitch needs as many indices as data, got ", indices.size(), " and ",
+                    data.size());
+  Call c(graph_of(data), name, "DynamicStitch", loc);
+  std::vector<Output> in = inputs(c, indices, "indices");
+  for (const Output& d : inputs(c, data, "data")) in.push_back(d);
+  return c.make("DynamicStitch", std::move(in));
 }
 
 Tensor range(Graph& g, double start, double limit, double delta, const std::string& name, Loc loc) {

@@ -110,6 +110,13 @@ struct OneHotOptions {
 Tensor one_hot(const Operand& indices, int depth, const OneHotOptions& o = {}, Loc loc = Loc::current());
 Tensor gather(const Operand& params, const Operand& indices, int axis = 0, const std::string& name = {},
               Loc loc = Loc::current());
+/// output[id] = sum of the rows of `data` with that id; ids are below num_segments, negative ones are
+/// dropped.
+Tensor unsorted_segment_sum(const Operand& data, const Operand& segment_ids, int64_t num_segments,
+                            const std::string& name = {}, Loc loc = Loc::current());
+/// output[indices[m][i]] = data[m][i]; a later one wins.
+Tensor dynamic_stitch(const std::vector<Operand>& indices, const std::vector<Operand>& data,
+                      const std::string& name = {}, Loc loc = Loc::current());
 /// int32, or float32 where an argument has a fraction.
 Tensor range(Graph& g, double start, double limit, double delta = 1, const std::string& name = {},
              Loc loc = Loc::current());

@@ -2,6 +2,7 @@
 
 #include "dsl/call.h"
 #include "dsl/ops/array.h"
+#include "dsl/require.h"
 #include "passes/emit.h"
 
 namespace sluice::dsl {
@@ -183,8 +184,8 @@ Tensor norm(const Operand& x, const Axes& axis, const ReduceOptions& o, Loc loc)
 }
 
 Tensor add_n(const std::vector<Tensor>& inputs, const std::string& name, Loc loc) {
-  SLUICE_REQUIRE(!inputs.empty(), Code::kInvalidArgument,
-                 "inputs must be a list of at least one Tensor with the same dtype and shape");
+  SLUICE_REQUIRE_AT(loc, !inputs.empty(), Code::kInvalidArgument,
+                    "inputs must be a list of at least one Tensor with the same dtype and shape");
   Graph& g = inputs[0].graph();
   std::vector<Output> in(inputs.begin(), inputs.end());
   if (in.size() == 1) return name.empty() ? inputs[0] : identity(inputs[0], name, loc);

@@ -3,6 +3,7 @@
 #include "dsl/call.h"
 #include "dsl/ops/array.h"
 #include "dsl/ops/random.h"
+#include "dsl/require.h"
 
 namespace sluice::dsl {
 
@@ -72,8 +73,8 @@ Tensor bias_add(const Operand& value, const Operand& bias, const std::string& da
 
 BatchNormOutputs fused_batch_norm(const Operand& x, const Operand& scale, const Operand& offset,
                                   const FusedBatchNormOptions& o, Loc loc) {
-  SLUICE_REQUIRE(o.is_training || (o.mean && o.variance), Code::kInvalidArgument,
-                 "fused_batch_norm needs mean and variance when it is not training");
+  SLUICE_REQUIRE_AT(loc, o.is_training || (o.mean && o.variance), Code::kInvalidArgument,
+                    "fused_batch_norm needs mean and variance when it is not training");
   Graph& g = graph_of({&x, &scale, &offset});
   Tensor empty_mean, empty_variance;
   // While training the running statistics are not inputs: TensorFlow passes empty constants.
@@ -142,9 +143,9 @@ Tensor sparse_softmax_cross_entropy_with_logits(const Operand& labels, const Ope
   Call c(graph_of({&labels, &logits}), name, "SparseSoftmaxCrossEntropyWithLogits", loc);
   Output x = c.in(logits, "logits"), z = c.in(labels, "labels", DType::kInt32);
   const Shape &xs = x.shape(), &zs = z.shape();
-  SLUICE_REQUIRE(!xs.known_rank() || !zs.known_rank() || xs.rank() == zs.rank() + 1, Code::kInvalidArgument,
-                 "Rank mismatch: Rank of labels (received ", zs.rank(),
-                 ") should equal rank of logits minus 1 (received ", xs.rank(), ").");
+  SLUICE_REQUIRE_AT(loc, !xs.known_rank() || !zs.known_rank() || xs.rank() == zs.rank() + 1,
+                    Code::kInvalidArgument, "Rank mismatch: Rank of labels (received ", zs.rank(),
+                    ") should equal rank of logits minus 1 (received ", xs.rank(), ").");
   return c.inner("SparseSoftmaxCrossEntropyWithLogits", {x, z});
 }
 
@@ -185,11 +186,11 @@ TopK top_k(const Operand& input, int k, bool sorted, const std::string& name, Lo
 }
 
 Tensor dropout(const Operand& x, double rate, const DropoutOptions& o, Loc loc) {
-  SLUICE_REQUIRE(graph::is_floating(x.dtype()), Code::kInvalidArgument,
-                 "x has to be a floating point tensor since it's going to be scaled. Got a ", x.dtype(),
-                 " tensor instead.");
-  SLUICE_REQUIRE(rate >= 0 && rate < 1, Code::kInvalidArgument,
-                 "rate must be a scalar tensor or a float in the range [0, 1), got ", rate);
+  SLUICE_REQUIRE_AT(loc, graph::is_floating(x.dtype()), Code::kInvalidArgument,
+                    "x has to be a floating point tensor since it's going to be scaled. Got a ", x.dtype(),
+                    " tensor instead.");
+  SLUICE_REQUIRE_AT(loc, rate >= 0 && rate < 1, Code::kInvalidArgument,
+                    "rate must be a scalar tensor or a float in the range [0, 1), got ", rate);
   if (rate == 0) return x.tensor();
   Call c(graph_of({&x}), o.name, "dropout", loc);
   Tensor t = c.in(x, "x");

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "dsl/call.h"
+#include "dsl/require.h"
 #include "graph/support/log.h"
 
 namespace sluice::dsl {
@@ -49,7 +50,7 @@ Tensor summary_histogram(const std::string& name, const Operand& values,
 }
 
 Tensor summary_merge(const std::vector<Tensor>& inputs, const std::string& name, Loc loc) {
-  SLUICE_REQUIRE(!inputs.empty(), Code::kInvalidArgument, "summary_merge needs at least one summary");
+  SLUICE_REQUIRE_AT(loc, !inputs.empty(), Code::kInvalidArgument, "summary_merge needs at least one summary");
   Call outer(inputs[0].graph(), name, "Merge", loc);
   std::vector<Output> in(inputs.begin(), inputs.end());
   return outer.inner("MergeSummary", std::move(in));

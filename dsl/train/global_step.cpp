@@ -1,5 +1,6 @@
 #include "dsl/train/global_step.h"
 
+#include "dsl/require.h"
 #include "dsl/variable_store.h"
 #include "graph/support/log.h"
 
@@ -21,10 +22,10 @@ Variable get_global_step(Graph& g) {
 }
 
 Variable create_global_step(Graph& g, Loc loc) {
-  SLUICE_REQUIRE(!get_global_step(g), Code::kAlreadyExists, "\"global_step\" already exists.");
+  SLUICE_REQUIRE_AT(loc, !get_global_step(g), Code::kAlreadyExists, "\"global_step\" already exists.");
   VariableStore& store = VariableStore::of(g);
-  SLUICE_REQUIRE(store.variables.find("global_step") == store.variables.end(), Code::kAlreadyExists,
-                 "a variable \"global_step\" exists that is not in the GLOBAL_STEP collection");
+  SLUICE_REQUIRE_AT(loc, store.variables.find("global_step") == store.variables.end(), Code::kAlreadyExists,
+                    "a variable \"global_step\" exists that is not in the GLOBAL_STEP collection");
   VariableOptions o;
   o.dtype = DType::kInt64;
   o.initializer = zeros_initializer();

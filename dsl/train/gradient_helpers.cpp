@@ -3,6 +3,7 @@
 
 #include "dsl/ops/math.h"
 #include "dsl/ops/summary.h"
+#include "dsl/require.h"
 #include "dsl/train/train_op.h"
 #include "graph/support/log.h"
 #include "graph/support/near.h"
@@ -65,14 +66,14 @@ TransformGrads clip_gradient_norms_fn(double max_norm) {
 
 GradsAndVars multiply_gradients(const GradsAndVars& grads_and_vars, const GradientMultipliers& multipliers,
                                 Loc loc) {
-  SLUICE_REQUIRE(!multipliers.empty(), Code::kInvalidArgument, "`gradient_multipliers` is empty.");
+  SLUICE_REQUIRE_AT(loc, !multipliers.empty(), Code::kInvalidArgument, "`gradient_multipliers` is empty.");
   warn_about_unknown(grads_and_vars, multipliers);
   GradsAndVars out = grads_and_vars;
   for (GradVar& p : out) {
     const Operand* by = find_multiplier(multipliers, p.var);
     if (!by) continue;
-    SLUICE_REQUIRE(!p.grad.none(), Code::kInvalidArgument,
-                   "Requested multiple of `None` gradient. Variable '", p.var.name(), "'");
+    SLUICE_REQUIRE_AT(loc, !p.grad.none(), Code::kInvalidArgument,
+                      "Requested multiple of `None` gradient. Variable '", p.var.name(), "'");
     Tensor product = multiply(Tensor(values_of(p.grad)), *by, "mul", loc);
     if (p.grad.is_slices()) {
       p.grad.slices.values = product;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsl/ops/control.h"
+#include "dsl/require.h"
 #include "graph/support/log.h"
 #include "passes/control.h"
 #include "passes/emit.h"
@@ -70,9 +71,9 @@ std::string explain_cuts(const GradsAndVars& pairs, const Tensor& loss) {
 
 GradsAndVars Optimizer::compute_gradients(const Tensor& loss, const ComputeOptions& o, Loc loc) {
   constexpr const char* kExpected = ", expected: [float32, float64, float16, bfloat16].";
-  SLUICE_REQUIRE(loss, Code::kInvalidArgument, "compute_gradients: the loss is an empty tensor");
-  SLUICE_REQUIRE(graph::is_floating(loss.dtype()), Code::kInvalidArgument, "Invalid type ", loss.dtype(),
-                 " for ", loss.name(), kExpected);
+  SLUICE_REQUIRE_AT(loc, loss, Code::kInvalidArgument, "compute_gradients: the loss is an empty tensor");
+  SLUICE_REQUIRE_AT(loc, graph::is_floating(loss.dtype()), Code::kInvalidArgument, "Invalid type ",
+                    loss.dtype(), " for ", loss.name(), kExpected);
   Graph& g = loss.graph();
   std::vector<Variable> vars;
   if (o.var_list) {
@@ -81,12 +82,12 @@ GradsAndVars Optimizer::compute_gradients(const Tensor& loss, const ComputeOptio
     vars = trainable_variables(g);
     for (const Variable& v : get_variables(g, graph::keys::kTrainableResourceVariables)) vars.push_back(v);
   }
-  SLUICE_REQUIRE(!vars.empty(), Code::kInvalidArgument, "No variables to optimize.");
+  SLUICE_REQUIRE_AT(loc, !vars.empty(), Code::kInvalidArgument, "No variables to optimize.");
   std::vector<Output> handles;
   for (const Variable& v : vars) {
-    SLUICE_REQUIRE(graph::is_floating(v.dtype()), Code::kInvalidArgument, "Invalid type ", v.dtype(),
-                   " for variable '", v.name(), "'", kExpected,
-                   " Make it with trainable = false or leave it out of var_list.");
+    SLUICE_REQUIRE_AT(loc, graph::is_floating(v.dtype()), Code::kInvalidArgument, "Invalid type ", v.dtype(),
+                      " for variable '", v.name(), "'", kExpected,
+                      " Make it with trainable = false or leave it out of var_list.");
     handles.push_back(v.handle());
   }
   passes::GradientOptions go;
@@ -130,9 +131,9 @@ Node& Optimizer::update_op(const std::string& op, const Variable& v, std::vector
                            AttrMap attrs, Loc loc, const std::string& name) {
   Graph& g = v.graph();
   std::string type = v.is_resource() ? "Resource" + op : op;
-  SLUICE_REQUIRE(g.ops().find(type), Code::kUnimplemented, name_, ": updating '", v.name(), "' needs the op ",
-                 type,
-                 ", which this build does not have. A sparse gradient can be made dense with densify().");
+  SLUICE_REQUIRE_AT(loc, g.ops().find(type), Code::kUnimplemented, name_, ": updating '", v.name(),
+                    "' needs the op ", type,
+                    ", which this build does not have. A sparse gradient can be made dense with densify().");
   attrs["use_locking"] = use_locking_;
   return Emit{g, loc}.node(type, std::move(inputs), name, std::move(attrs));
 }
@@ -140,9 +141,10 @@ Node& Optimizer::update_op(const std::string& op, const Variable& v, std::vector
 // Sums the rows that one index names several times.
 IndexedSlices Optimizer::unique_rows(const IndexedSlices& grad, Loc loc) const {
   Graph& g = grad.values.graph();
-  SLUICE_REQUIRE(g.ops().find("Unique"), Code::kUnimplemented, name_,
-                 ": merging duplicate indices needs the op Unique, which this build does not have. A sparse "
-                 "gradient can be made dense with densify().");
+  SLUICE_REQUIRE_AT(
+      loc, g.ops().find("Unique"), Code::kUnimplemented, name_,
+      ": merging duplicate indices needs the op Unique, which this build does not have. A sparse "
+      "gradient can be made dense with densify().");
   Emit e{g, loc};
   Node& unique = e.node("Unique", {grad.indices});
   Output count = e.op("Shape", {unique.output(0)});
@@ -164,23 +166,23 @@ Node& Optimizer::update_one(const GradVar& gv, Loc loc) {
     return apply_sparse(merge_duplicates() ? unique_rows(s, loc) : s, gv.var, loc);
   }
   const Output& grad = gv.grad.dense;
-  SLUICE_REQUIRE(grad.dtype() == gv.var.dtype() && grad.shape().compatible(gv.var.shape()),
-                 Code::kInvalidArgument, "Gradient ", grad.name(), " of type ", grad.dtype(), " and shape ",
-                 grad.shape(), " does not fit variable '", gv.var.name(), "' of type ", gv.var.dtype(),
-                 " and shape ", gv.var.shape());
+  SLUICE_REQUIRE_AT(loc, grad.dtype() == gv.var.dtype() && grad.shape().compatible(gv.var.shape()),
+                    Code::kInvalidArgument, "Gradient ", grad.name(), " of type ", grad.dtype(),
+                    " and shape ", grad.shape(), " does not fit variable '", gv.var.name(), "' of type ",
+                    gv.var.dtype(), " and shape ", gv.var.shape());
   return apply_dense(grad, gv.var, loc);
 }
 
 Node& Optimizer::apply_gradients(const GradsAndVars& grads_and_vars, const Variable& global_step,
                                  const std::string& name, Loc loc) {
-  SLUICE_REQUIRE(!grads_and_vars.empty(), Code::kInvalidArgument, "No variables provided.");
+  SLUICE_REQUIRE_AT(loc, !grads_and_vars.empty(), Code::kInvalidArgument, "No variables provided.");
   std::vector<Variable> all, vars;
   for (const GradVar& p : grads_and_vars) {
     all.push_back(p.var);
     if (!p.grad.none()) vars.push_back(p.var);
   }
-  SLUICE_REQUIRE(!vars.empty(), Code::kInvalidArgument,
-                 "No gradients provided for any variable: ", names_of(all), ".");
+  SLUICE_REQUIRE_AT(loc, !vars.empty(), Code::kInvalidArgument,
+                    "No gradients provided for any variable: ", names_of(all), ".");
   Graph& g = vars[0].graph();
   g.check_not_finalized();
   create_slots(vars, loc);
@@ -233,8 +235,8 @@ std::vector<std::string> Optimizer::get_slot_names() const {
 Variable Optimizer::slot(const Variable& v, const std::string& slot, Loc loc, double value) {
   if (Variable found = get_slot(v, slot)) return found;
   Graph& g = v.graph();
-  SLUICE_REQUIRE(v.shape().fully_known(), Code::kInvalidArgument, "Variable '", v.name(),
-                 "' needs a known shape for its slot, has ", v.shape());
+  SLUICE_REQUIRE_AT(loc, v.shape().fully_known(), Code::kInvalidArgument, "Variable '", v.name(),
+                    "' needs a known shape for its slot, has ", v.shape());
   VariableScope scope(g, VariableScope::Default{v.name() + "/" + name_});
   ColocateWith beside(g, &v.node());
   VariableOptions o;

@@ -6,6 +6,7 @@
 
 #include "dsl/ops/array.h"
 #include "dsl/ops/control.h"
+#include "dsl/require.h"
 #include "graph/support/log.h"
 #include "passes/emit.h"
 #include "runtime/io/checkpoint.h"
@@ -40,11 +41,11 @@ Saver::Saver(Graph& g, const SaverOptions& o, Loc loc) : g_(g), o_(o) {
   } else {
     for (const Variable& v : global_variables(g)) vars.emplace_back(v.name(), v);
   }
-  SLUICE_REQUIRE(!vars.empty(), Code::kInvalidArgument, "No variables to save");
+  SLUICE_REQUIRE_AT(loc, !vars.empty(), Code::kInvalidArgument, "No variables to save");
   std::sort(vars.begin(), vars.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 1; i < vars.size(); ++i) {
-    SLUICE_REQUIRE(vars[i - 1].first != vars[i].first, Code::kInvalidArgument,
-                   "At least two variables have the same name: ", vars[i].first);
+    SLUICE_REQUIRE_AT(loc, vars[i - 1].first != vars[i].first, Code::kInvalidArgument,
+                      "At least two variables have the same name: ", vars[i].first);
   }
   NameScope scope(g, o.name);
   Emit e{g, loc};

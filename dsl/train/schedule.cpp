@@ -5,6 +5,7 @@
 #include "dsl/call.h"
 #include "dsl/ops/array.h"
 #include "dsl/ops/math.h"
+#include "dsl/require.h"
 
 namespace sluice::dsl::train {
 
@@ -94,16 +95,17 @@ Tensor polynomial_decay(const Operand& learning_rate, const Operand& global_step
 
 Tensor piecewise_constant(const Operand& x, const std::vector<double>& boundaries,
                           const std::vector<double>& values, const std::string& name, Loc loc) {
-  SLUICE_REQUIRE(boundaries.size() + 1 == values.size(), Code::kInvalidArgument,
-                 "The length of boundaries should be 1 less than the length of values, got ",
-                 boundaries.size(), " and ", values.size());
-  SLUICE_REQUIRE(!x.is_number(), Code::kInvalidArgument, "global_step is required for PiecewiseConstant.");
+  SLUICE_REQUIRE_AT(loc, boundaries.size() + 1 == values.size(), Code::kInvalidArgument,
+                    "The length of boundaries should be 1 less than the length of values, got ",
+                    boundaries.size(), " and ", values.size());
+  SLUICE_REQUIRE_AT(loc, !x.is_number(), Code::kInvalidArgument,
+                    "global_step is required for PiecewiseConstant.");
   for (size_t i = 0; i < boundaries.size(); ++i) {
     double b = boundaries[i];
-    SLUICE_REQUIRE(graph::is_floating(x.dtype()) || std::trunc(b) == b, Code::kInvalidArgument,
-                   "Boundaries (", b, ") must have the same dtype as x (", x.dtype(), ").");
-    SLUICE_REQUIRE(i == 0 || boundaries[i - 1] < b, Code::kInvalidArgument, "boundaries must grow, got ",
-                   boundaries[i > 0 ? i - 1 : 0], " before ", b);
+    SLUICE_REQUIRE_AT(loc, graph::is_floating(x.dtype()) || std::trunc(b) == b, Code::kInvalidArgument,
+                      "Boundaries (", b, ") must have the same dtype as x (", x.dtype(), ").");
+    SLUICE_REQUIRE_AT(loc, i == 0 || boundaries[i - 1] < b, Code::kInvalidArgument,
+                      "boundaries must grow, got ", boundaries[i > 0 ? i - 1 : 0], " before ", b);
   }
   Call c(graph_of({&x}), name, "PiecewiseConstant", loc);
   Tensor at = c.in(x, "x");

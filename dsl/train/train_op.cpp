@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsl/ops/control.h"
+#include "dsl/require.h"
 #include "graph/support/log.h"
 #include "passes/emit.h"
 
@@ -88,7 +89,8 @@ class Guard {
 }  // namespace
 
 Tensor create_train_op(const Tensor& total_loss, Optimizer& optimizer, const TrainOpOptions& o, Loc loc) {
-  SLUICE_REQUIRE(total_loss, Code::kInvalidArgument, "create_train_op: total_loss is an empty tensor");
+  SLUICE_REQUIRE_AT(loc, total_loss, Code::kInvalidArgument,
+                    "create_train_op: total_loss is an empty tensor");
   Graph& g = total_loss.graph();
   Variable step = o.global_step.resolve(g, loc);
   std::vector<Node*> updates = updates_to_run(g, o.update_ops);
