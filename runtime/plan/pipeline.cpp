@@ -27,7 +27,8 @@ const std::vector<PassRow>& pipeline() {
       {"merge_equal", merge_equal, true},
       // A copy of the image less, and nothing else reads it then.
       {"fold_padding", fold_padding, true},
-      // Before regions, which would take the biases and normalisations that convolutions can have for nothing.
+      // Before regions, which would take the biases and normalisations that convolutions can have for
+      // nothing.
       {"fuse_convolutions", fuse_convolutions, true},
       // Memory-bound chains in one pass over memory.
       {"form_regions", form_regions, true},
@@ -35,6 +36,8 @@ const std::vector<PassRow>& pipeline() {
       {"fuse_updates", fuse_updates, true},
       // What only the removed ops needed; also in reference mode, so that both run the same effects.
       {"drop_dead", drop_dead, false},
+      // Last, when it is known what is cheap: activations wait for the backward pass in half the memory.
+      {"recompute", recompute, true},
   };
   return rows;
 }

@@ -32,6 +32,7 @@ std::vector<PassTime> run_pipeline(PlanGraph& g, const BuildOptions& options);
 // The passes of this folder.
 void remove_views(PlanGraph& g, const BuildOptions& options);  // Identity and the like vanish
 void merge_equal(PlanGraph& g, const BuildOptions& options);   // equal stateless ops become one
+void recompute(PlanGraph& g, const BuildOptions& options);     // cheap values are made again, not kept
 void drop_dead(PlanGraph& g, const BuildOptions& options);     // ops nobody needs
 
 }  // namespace sluice::runtime::plan

@@ -109,6 +109,39 @@ TEST(Memory, RandomGraphsKeepTheirValues) {
   }
 }
 
+// x[i+1] = cheap(heavy(x[i])) forward; the gradient of heavy wants its input and its output.
+TEST(Memory, CheapValuesAreMadeAgainInsteadOfKept) {
+  Toy t;
+  Output x = t.placeholder({-1});
+  Output v = t.variable("v", {65'536});
+  Node* init = t.assign(v, t.op("Mul", {x, x}));
+  constexpr int kLayers = 20;
+  std::vector<Output> in{x}, out;
+  for (int k = 0; k < kLayers; ++k) {
+    out.push_back(t.op("Heavy", {in.back()}));
+    in.push_back(t.op("Neg", {out.back()}));
+  }
+  Output dy = in.back();
+  for (int k = kLayers; k-- > 0;)
+    dy = t.op("HeavyGrad", {in[static_cast<size_t>(k)], out[static_cast<size_t>(k)], dy});
+  Node* update = t.assign_add(v, dy);
+  Output read = t.read(v, {update});
+  Array feed(DType::kFloat, {65'536});
+  for (size_t i = 0; i < 65'536; ++i) feed.as<float>()[i] = static_cast<float>(i % 100) * 0.01f;
+  std::vector<Array> results[2];
+  size_t arena[2];
+  for (int kept : {0, 1}) {
+    SessionOptions o = t.options();
+    if (kept) o.disabled_passes = {"recompute"};
+    Session s(t.g, o);
+    s.run({}, {{x, feed}}, {init});
+    results[kept] = s.run({read}, {{x, feed}});
+    arena[kept] = s.plan({read}, {{x, feed}}, {})->arena_bytes();
+  }
+  EXPECT_EQ(floats(results[0][0]), floats(results[1][0]));
+  EXPECT_LT(static_cast<double>(arena[0]), 0.75 * static_cast<double>(arena[1]));
+}
+
 TEST(Memory, SteadyRunsAllocateNothing) {
   Toy t;
   Output x = t.placeholder({-1});

@@ -47,6 +47,13 @@ void positive(KernelRun& r) {
     if (r.in<float>(0)[i] > 0) found.push_back(r.in<float>(0)[i]);
   r.out_array(0) = Array::from<float>({static_cast<int64_t>(found.size())}, std::span<const float>(found));
 }
+void heavy(KernelRun& r) {
+  for (int64_t i = 0; i < r.out_spec(0).elements(); ++i) r.out<float>(0)[i] = 0.5f * r.in<float>(0)[i] + 1;
+}
+void heavy_grad(KernelRun& r) {
+  for (int64_t i = 0; i < r.out_spec(0).elements(); ++i)
+    r.out<float>(0)[i] = r.in<float>(0)[i] + 2 * r.in<float>(1)[i] + 3 * r.in<float>(2)[i];
+}
 void fail(KernelRun&) { throw_error(Code::kInvalidArgument, "this op always fails"); }
 void wait(KernelRun& r) {
   while (!r.state().cancel->cancelled()) std::this_thread::yield();
@@ -81,13 +88,21 @@ OpRegistry toy_ops() {
            .doc = "Elementwise.",
            .traits = kElementwise,
            .infer = broadcast_binary});
-  for (const char* name : {"Neg", "Fail", "Wait"})
+  r.add({.name = "HeavyGrad",
+         .inputs = {"x: T", "y: T", "dy: T"},
+         .outputs = {"dx: T"},
+         .attrs = {"T: type"},
+         .doc = "Stands for the gradient of something expensive.",
+         .infer = same_shape});
+  for (const char* name : {"Neg", "Heavy", "Fail", "Wait"})
     r.add({.name = name,
            .inputs = {"x: T"},
            .outputs = {"y: T"},
            .attrs = {"T: type"},
            .doc = "One in, one out.",
-           .traits = std::string_view(name) == "Wait" ? kStateful | kMayBlock : kNone,
+           .traits = std::string_view(name) == "Wait"  ? kStateful | kMayBlock
+                     : std::string_view(name) == "Neg" ? kElementwise
+                                                       : kNone,
            .infer = same_shape});
   r.add({.name = "Identity",
          .inputs = {"input: T"},
@@ -201,6 +216,8 @@ KernelRegistry toy_kernels() {
   put("Add", add, {{0, 0}, {1, 0}});
   put("Mul", mul, {{0, 0}, {1, 0}});
   put("Neg", neg, {{0, 0}});
+  put("Heavy", heavy);
+  put("HeavyGrad", heavy_grad);
   put("Fail", fail);
   put("Wait", wait);
   put("Fill", fill);
