@@ -61,8 +61,6 @@ int dnnl_arg(Arg arg) {
       return DNNL_ARG_DIFF_WEIGHTS;
     case Arg::kDiffDst:
       return DNNL_ARG_DIFF_DST;
-    case Arg::kWorkspace:
-      return DNNL_ARG_WORKSPACE;
   }
   return 0;
 }
@@ -106,7 +104,6 @@ struct Primitive::Impl {
   std::vector<Operand> operands;
   memory::desc scratch;
   MemDesc weights;
-  size_t workspace_bytes = 0;
   std::string implementation;
   int threads = 1;
   mutable std::mutex mutex;  // guards idle
@@ -142,7 +139,6 @@ Primitive::Primitive(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
 }
 Primitive::~Primitive() = default;
 size_t Primitive::scratch_bytes() const { return impl_->scratch.get_size(); }
-size_t Primitive::workspace_bytes() const { return impl_->workspace_bytes; }
 const MemDesc& Primitive::weights() const { return impl_->weights; }
 const std::string& Primitive::implementation() const { return impl_->implementation; }
 
@@ -287,21 +283,17 @@ std::unique_ptr<Primitive> make_matmul(const MatMulProblem& p, bool bias, int th
 }
 
 std::unique_ptr<Primitive> make_lrn(int64_t n, int64_t h, int64_t w, int64_t c, int size, float alpha,
-                                    float beta, float k, bool training, int threads, std::string& why) {
+                                    float beta, float k, int threads, std::string& why) {
   TeamWidth width(threads);
   try {
     memory::desc data = channels_last_desc(n, c, h, w);
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     using Lrn = dnnl::lrn_forward;
-    Lrn::desc desc(training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference,
-                   dnnl::algorithm::lrn_across_channels, data, size, alpha, beta, k);
+    Lrn::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, data, size,
+                   alpha, beta, k);
     Lrn::primitive_desc pd(desc, attr, engine());
-    std::vector<Primitive::Impl::Operand> operands{{Arg::kSrc, data}, {Arg::kDst, data}};
-    size_t workspace = pd.workspace_desc().get_size();
-    if (workspace > 0) operands.push_back({Arg::kWorkspace, pd.workspace_desc()});
-    std::unique_ptr<Primitive> made = finish<Lrn>(pd, std::move(operands), threads, why);
-    return made;
+    return finish<Lrn>(pd, {{Arg::kSrc, data}, {Arg::kDst, data}}, threads, why);
   } catch (const dnnl::error& e) {
     why = cat("the library refuses it: ", e.what());
     return nullptr;

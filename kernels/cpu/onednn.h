@@ -52,7 +52,7 @@ struct MemDesc {
   size_t bytes = 0;
 };
 
-enum class Arg { kSrc, kWeights, kBias, kDst, kDiffSrc, kDiffWeights, kDiffDst, kWorkspace };
+enum class Arg { kSrc, kWeights, kBias, kDst, kDiffSrc, kDiffWeights, kDiffDst };
 
 class Primitive {
  public:
@@ -69,7 +69,6 @@ class Primitive {
   /// Internal error naming the library's implementation when it fails.
   void run(std::initializer_list<Binding> bindings, void* scratch) const;
   size_t scratch_bytes() const;
-  size_t workspace_bytes() const;
   /// Block format of kWeights or kDiffWeights.
   const MemDesc& weights() const;
   /// The library's name of the code it chose: "brgconv:avx512_core".
@@ -83,8 +82,8 @@ class Primitive {
 std::unique_ptr<Primitive> make_convolution(const ConvProblem& p, ConvPass pass, PostOps post, int threads,
                                             std::string& why);
 std::unique_ptr<Primitive> make_matmul(const MatMulProblem& p, bool bias, int threads, std::string& why);
-/// Across-channel local response normalisation over rows × channels; `training` asks for a workspace.
+/// Local response normalisation across the channels of a channels-last image.
 std::unique_ptr<Primitive> make_lrn(int64_t n, int64_t h, int64_t w, int64_t c, int size, float alpha,
-                                    float beta, float k, bool training, int threads, std::string& why);
+                                    float beta, float k, int threads, std::string& why);
 
 }  // namespace sluice::kernels::cpu

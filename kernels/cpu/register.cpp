@@ -6,6 +6,8 @@ void register_cpu(runtime::KernelRegistry& r) {
   register_batch_norm(r);
 #ifdef SLUICE_WITH_ONEDNN
   register_conv(r);
+  register_conv_loops(r);
+  register_lrn(r);
   register_matmul(r);
 #endif
   register_pool(r);

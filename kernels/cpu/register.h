@@ -9,8 +9,10 @@ namespace sluice::kernels::cpu {
 void register_cpu(runtime::KernelRegistry& r);
 
 void register_batch_norm(runtime::KernelRegistry& r);
-void register_conv(runtime::KernelRegistry& r);    // with oneDNN only
-void register_matmul(runtime::KernelRegistry& r);  // with oneDNN only
+void register_conv(runtime::KernelRegistry& r);        // with oneDNN only
+void register_conv_loops(runtime::KernelRegistry& r);  // with oneDNN only
+void register_lrn(runtime::KernelRegistry& r);         // with oneDNN only
+void register_matmul(runtime::KernelRegistry& r);      // with oneDNN only
 void register_pool(runtime::KernelRegistry& r);
 void register_reduce(runtime::KernelRegistry& r);
 void register_region(runtime::KernelRegistry& r);

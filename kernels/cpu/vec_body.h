@@ -1,3 +1,4 @@
+#pragma once
 // The body of the vector functions (vec.h), included by one .cpp per instruction set, which defines
 // SLUICE_VEC_TABLE as the name of its table function. No standard templates and no shared inline functions:
 // what is compiled here for AVX-512 must never be linked into code that runs elsewhere. Loops are written so

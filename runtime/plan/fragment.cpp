@@ -52,6 +52,12 @@ std::optional<Fragment> elementwise(const PlanGraph& g, const PlanOp& op) {
   for (ValueId v : op.inputs) {
     const PlanValue& in = g.value(v);
     std::optional<RegionExtent> e = extent_in(in.spec.dims, whole, f.space.cols);
+    // Select's vector condition goes with the first dim, where broadcasting would take it for the last.
+    const bool by_row = op.op == "Select" && args.empty() && in.spec.dims.size() == 1 && whole.size() > 1;
+    if (by_row) {
+      f.space.cols = f.space.count / in.spec.elements();
+      e = RegionExtent::kRow;
+    }
     if (!e) return std::nullopt;
     args.push_back(static_cast<int>(f.program.inputs.size()));
     f.program.inputs.push_back({*e, in.spec.dtype});

@@ -1,5 +1,5 @@
 // What follows a convolution moves into it while its result is in registers ("_FusedConv2D",
-// kernels/cpu/conv.cpp):
+// kernels/cpu/conv_forward.cpp):
 //
 //   x, w ─► Conv2D ─► FusedBatchNorm(given mean, variance) ─► Add ─► Relu      plans that write no variable
 //     =>  _FusedConv2D: w·a is packed once, bias = offset − mean·a
@@ -7,9 +7,9 @@
 //   x, w ─► Conv2D ─► BiasAdd ─► …                                             any plan
 //     =>  _FusedConv2D with a bias
 //
-// The library's ReLU turns NaN into 0, so it is taken only under relaxed_nan; the addition pays only with it
-// (alone it costs the pass over memory that a loop region with the ReLU makes anyway). An op moves in only if
-// nobody else reads what is between it and the convolution.
+// The kernel keeps NaN through the ReLU unless relaxed_nan allows the library's own, which does not. An
+// addition moves in only with the ReLU after it (alone it gains nothing over a loop region), and an op only
+// if nobody else reads what is between it and the convolution.
 
 #include <algorithm>
 
@@ -21,16 +21,23 @@ namespace {
 
 class ConvFusion {
  public:
-  ConvFusion(PlanGraph& g, const BuildOptions& options) : g_(g), options_(options), readers_(g.readers()) {}
+  explicit ConvFusion(PlanGraph& g) : g_(g), readers_(g.readers()) {}
 
   void run() {
     for (OpId id : g_.live())
-      if (g_.op(id).op == "Conv2D" && g_.op(id).kind == OpKind::kKernel && is_float(g_.op(id).outputs[0]))
-        fuse(id);
+      if (g_.op(id).op == "Conv2D" && g_.op(id).kind == OpKind::kKernel && plain_conv(g_.op(id))) fuse(id);
   }
 
  private:
   bool is_float(ValueId v) const { return g_.value(v).known_dims && g_.value(v).spec.dtype == DType::kFloat; }
+
+  // What the fused kernels take: floats, no groups, nothing empty.
+  bool plain_conv(const PlanOp& op) const {
+    for (ValueId v : {op.inputs[0], op.inputs[1], op.outputs[0]})
+      if (!is_float(v) || g_.value(v).spec.dims.size() != 4 || g_.value(v).spec.elements() == 0) return false;
+    const Dims &x = g_.value(op.inputs[0]).spec.dims, &w = g_.value(op.inputs[1]).spec.dims;
+    return x[format(op) == "NCHW" ? 1 : 3] == w[2];
+  }
 
   // The only reader of a value that is not asked for otherwise; -1 when there is none.
   OpId only_reader(ValueId v) const {
@@ -85,7 +92,7 @@ class ConvFusion {
       fused.inputs.push_back(g_.op(next).inputs[1]);
       take(next);
     }
-    if (options_.relaxed_nan) take_relu(fused, take);
+    take_relu(fused, take);
     if (taken.size() < 2) return;
     const OpId id = g_.add(std::move(fused));
     for (OpId t : taken) g_.remove(t, id);
@@ -115,14 +122,13 @@ class ConvFusion {
   }
 
   PlanGraph& g_;
-  const BuildOptions& options_;
   std::vector<std::vector<OpId>> readers_;
 };
 
 }  // namespace
 
 void fuse_convolutions(PlanGraph& g, const BuildOptions& options) {
-  if (options.kernels->has("_FusedConv2D")) ConvFusion(g, options).run();
+  if (options.kernels->has("_FusedConv2D")) ConvFusion(g).run();
 }
 
 }  // namespace sluice::runtime::plan

@@ -294,6 +294,7 @@ class Grouping {
     if (group.members.size() == 1) {
       const PlanOp& only = g_.op(group.members[0]);
       // One reduction has its own kernel, which also knows shapes that a region does not.
+      if (group.operands > kMaxOperands || group.instructions > kMaxInstructions) return;
       if (only.op == "_Region" || only.has(graph::kReduction) || group.space.count < kWorthARegion) return;
       if (fragments_[static_cast<size_t>(group.members[0])]->program.outputs[0].reduce != RegionReduce::kNone)
         return;

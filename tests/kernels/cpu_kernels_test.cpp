@@ -117,6 +117,7 @@ TEST(OneDnnConv, FusedStepsEqualTheirParts) {
         {{"fused_batch_norm", true}, {"fused_add", true}, {"fused_relu", true}, {"epsilon", 1e-3f}});
     fused.inputs = {x, w, scale, offset, mean, variance, addend};
     expect_close(run_kernel(fused, "onednn").at(0), want, 4e-6f, "y");
+    expect_close(run_kernel(fused, "loops").at(0), want, 4e-6f, "y by loops");
   }
 }
 
@@ -149,6 +150,7 @@ TEST(VectorPool, ForwardAndBackwardEqualTheReferenceWithTies) {
         SCOPED_TRACE(cat(c, " ", padding, nchw));
         Array x = random_array(image(2, 9, 8, c, nchw), 1);
         for (float& v : x.as<float>()) v = std::round(v);  // many equal maxima
+        for (size_t i = 0; i < x.as<float>().size(); i += 41) x.as<float>()[i] = i % 2 ? NAN : -INFINITY;
         auto out = [&](int64_t in) { return graph::window(in, 3, 2, 1, padding).out; };
         Array dy = random_array(image(2, out(9), out(8), c, nchw), 2);
         graph::AttrMap attrs = pool_attrs(3, 2, padding, nchw);
@@ -218,6 +220,16 @@ TEST(VectorBatchNorm, VarianceSurvivesALargeMean) {
     EXPECT_NEAR(got.at(0).as<float>()[k], mean, 1e-4);
     EXPECT_NEAR(got.at(1).as<float>()[k] / (squares / 1024), 1, 1e-4);
   }
+}
+
+TEST(OneDnnLrn, EqualsTheReference) {
+  Array x = random_array({2, 5, 6, 32}, 1);
+  KernelCase c{"LRN",
+               {{"T", F}, {"depth_radius", int64_t{2}}, {"bias", 1.5f}, {"alpha", 0.3f}, {"beta", 0.75f}},
+               {x},
+               {{F, x.dims(), {}}},
+               nullptr};
+  expect_close(run_kernel(c, "onednn").at(0), run_kernel(c, "reference").at(0), 2e-6f, "y");
 }
 
 TEST(VectorSoftmax, RowsEqualTheReference) {

@@ -102,7 +102,7 @@ TEST(Fusion, InferenceBatchNormMovesIntoConvolutions) {
   expect_same(got, want, 1e-5f);
   EXPECT_EQ(got.ops["FusedBatchNormV3"], 0);
   EXPECT_EQ(got.ops["_FusedConv2D"], 4);
-  EXPECT_EQ(got.ops["_Region"], 4);  // a ReLU or add + ReLU each
+  EXPECT_EQ(got.ops["_Region"], 0);
   Ran relaxed = run(net, {y}, {}, runtime::PlanMode::kOptimized, true);
   expect_same(relaxed, want, 1e-5f);
   EXPECT_EQ(relaxed.ops["_Region"], 0);
@@ -137,6 +137,16 @@ TEST(Fusion, TrainingStepIsStatisticsRegionsAndUpdates) {
   EXPECT_LE(got.ops["_Region"], 4 + 8 + 3) << "more passes over memory than the pictures show";
   Ran one = run(net, {loss}, targets, runtime::PlanMode::kOptimized, false, 1);
   expect_same(one, want, 2e-4f);
+}
+
+TEST(Fusion, SelectWithAVectorConditionChoosesRows) {
+  Net net;
+  Output a = net.constant(random_array({16, 16}, 1)), b = net.op("Neg", {a});
+  Output rows = net.op("Greater", {net.constant(random_array({16}, 2)), net.constant(Array::zeros(F, {16}))});
+  Output y = net.op("Tanh", {net.op("Select", {rows, a, b})});
+  Ran want = run(net, {y}, {}, runtime::PlanMode::kReference),
+      got = run(net, {y}, {}, runtime::PlanMode::kOptimized);
+  expect_same(got, want, 1e-6f);
 }
 
 TEST(Fusion, ReductionsAndTheirReadersStayApart) {
