@@ -141,6 +141,44 @@ TEST_F(GraphCli, ExplainShowsThePlan) {
   EXPECT_TRUE(j.contains("arena_bytes"));
 }
 
+// A counter without saver nodes: restored and saved straight from its variable.
+class GraphCliCounter : public GraphCli {
+ protected:
+  void SetUp() override {
+    const std::string type = "attr { key: 'dtype' value { type: DT_FLOAT } }";
+    write("v.pbtxt",
+          cat("node { name: 'v' op: 'VarHandleOp' ", type, " attr { key: 'shape' value { shape { } } } }\n",
+              "node { name: 'one' op: 'Const' ", type,
+              " attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } } }\n",
+              "node { name: 'init' op: 'AssignVariableOp' input: 'v' input: 'one' ", type, "}\n",
+              "node { name: 'step' op: 'AssignAddVariableOp' input: 'v' input: 'one' ", type, "}\n",
+              "node { name: 'read' op: 'ReadVariableOp' input: 'v' ", type, "}\n"));
+  }
+};
+
+TEST_F(GraphCliCounter, SavesAndRestoresWithoutSaverNodes) {
+  Result r = run("run v.pbtxt --init init --target step --steps 3 --save m");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(runtime::io::BundleReader(folder_ / "m").read("v").item<float>(), 4.0f);
+  EXPECT_NE(read_file(folder_ / "checkpoint").find("model_checkpoint_path: \"m\""), std::string::npos);
+  r = run("run v.pbtxt --restore m --fetch read");
+  EXPECT_EQ(r.out, "step 1  read:0 = 4\n") << r.err;
+  r = run("run v.pbtxt --fetch read");
+  EXPECT_EQ(r.code, 1);
+  EXPECT_NE(r.err.find("v"), std::string::npos) << r.err;
+  write("m.index", read_file(folder_ / "m.index").substr(0, 20));
+  wrong("run v.pbtxt --restore m --fetch read", "m.index");
+}
+
+TEST_F(GraphCliCounter, AnInterruptEndsAfterTheStepAndTheSave) {
+  const std::string words = "run v.pbtxt --init init --target step --steps 1000000000 --save m";
+  const std::string command = cat("cd ", folder_.path(), " && timeout --preserve-status -s INT 2 ",
+                                  SLUICE_GRAPH_PROGRAM, " ", words, " >out 2>err");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 130);
+  EXPECT_NE(read_file(folder_ / "err").find("stopped by signal 2"), std::string::npos);
+  EXPECT_GT(runtime::io::BundleReader(folder_ / "m").read("v").item<float>(), 1.0f);
+}
+
 TEST_F(GraphCli, WrongCommandLinesExit2) {
   wrong("", "which command");
   wrong("dmp", "unknown command 'dmp'. Did you mean 'dump'");
