@@ -242,24 +242,6 @@ void unique_shape(InferContext& c) {
   c.set_output(1, c.input(0));
 }
 
-void list_diff_shape(InferContext& c) {
-  for (int i = 0; i < 2; ++i) c.with_rank(i, 1);
-  for (int i = 0; i < 2; ++i) c.set_output(i, Shape{kUnknownDim});
-}
-
-void fold_list_diff(FoldContext& c) {
-  const auto x = fold_known(c, 0), y = fold_known(c, 1);
-  if (!x || !y) return;
-  std::vector<int64_t> out, at;
-  for (size_t i = 0; i < x->size(); ++i)
-    if (std::find(y->begin(), y->end(), (*x)[i]) == y->end()) {
-      out.push_back((*x)[i]);
-      at.push_back(static_cast<int64_t>(i));
-    }
-  c.set_output(0, known_ints(out));
-  c.set_output(1, known_ints(at));
-}
-
 }  // namespace
 
 void register_array_gather(OpRegistry& r) {
@@ -296,14 +278,6 @@ void register_array_gather(OpRegistry& r) {
        .doc = "The different elements of a vector in order of first appearance, and where each element went.",
        .traits = kDynamicShape | kNotDifferentiable,
        .infer = unique_shape});
-  r.add({.name = "ListDiff",
-         .inputs = {"x: T", "y: T"},
-         .outputs = {"out: T", "idx: out_idx"},
-         .attrs = {"T: type", "out_idx: {int32, int64} = int32"},
-         .doc = "The elements of the vector x that y does not hold, in their order, and where they stood.",
-         .traits = kDynamicShape | kNotDifferentiable,
-         .infer = list_diff_shape,
-         .fold = fold_list_diff});
   r.add({.name = "Where",
          .inputs = {"input: T"},
          .outputs = {"index: int64"},
