@@ -25,7 +25,8 @@ struct IndexedSlices {
 struct GradValue {
   Output dense;
   IndexedSlices slices;  // used when dense is empty and slices.values is set
-  bool filler = false;   // zeros that stand for "no gradient came": terms that only multiply it can be left out
+  bool filler =
+      false;  // zeros that stand for "no gradient came": terms that only multiply it can be left out
 
   GradValue() = default;
   GradValue(Output o) : dense(o) {}

@@ -36,7 +36,7 @@ struct KernelSpec {
   std::vector<ValueSpec> inputs, outputs;                // dims fixed; layouts as they are on offer (inputs)
   std::vector<std::optional<graph::Literal>> constants;  // per input: its value where the plan knows it
   std::vector<std::shared_ptr<Variable>>
-      variables;                                // per input: the variable behind a handle, ref or read, else null
+      variables;  // per input: the variable behind a handle, ref or read, else null
   std::shared_ptr<const RegionProgram> region;  // of "_Region"
   ResourceManager* resources = nullptr;
   int threads = 1;

@@ -26,7 +26,8 @@ class Update final : public Kernel {
     for (int i = 0; i < handles_; ++i) order[i] = i;
     // By insertion: four handles at most, and std::sort's threshold confuses GCC 12's bounds warning.
     for (int i = 1; i < handles_; ++i)
-      for (int k = i; k > 0 && &r.variable(order[k]) < &r.variable(order[k - 1]); --k) std::swap(order[k], order[k - 1]);
+      for (int k = i; k > 0 && &r.variable(order[k]) < &r.variable(order[k - 1]); --k)
+        std::swap(order[k], order[k - 1]);
     std::optional<runtime::Variable::WriteGuard> guards[kMaxHandles];
     for (int i = 0; i < handles_; ++i) guards[order[i]].emplace(r.variable(order[i]));
     const void* in[kMaxOperands];

@@ -70,7 +70,7 @@ TEST(EveryFlag, WorksOrIsRefusedByName) {
 
 TEST(BadInput, ExitsTwoBeforeAnythingStarts) {
   for (const std::string bad : {"--model=nosuch", "--batch_size=-4", "--batchsize=8", "--num_batches=ten",
-                                 "stray", "--data_name=imagenet --data_dir=/nonexistent"}) {
+                                "stray", "--data_name=imagenet --data_dir=/nonexistent"}) {
     std::vector<std::string> words;
     std::istringstream in(bad);
     for (std::string w; in >> w;) words.push_back(w);
