@@ -623,24 +623,22 @@ SLUICE_HD To cast(From x) {
 // X(op) for every op of a kind; the struct and the TensorFlow op have the same name.
 
 /// T → T for float, double.
-#define SLUICE_UNARY_FLOAT_OPS(X)                                                                            \
-  X(Acos)                                                                                                    \
-  X(Acosh)                                                                                                   \
-  X(Asin)                                                                                                    \
-  X(Asinh) X(Atan) X(Atanh) X(Ceil) X(Cos) X(Cosh) X(Elu) X(Erf) X(Erfc) X(Exp) X(Expm1) X(Floor) X(Inv)     \
-      X(Lgamma) X(Log) X(Log1p) X(Reciprocal) X(Rint) X(Rsqrt) X(Selu) X(Sigmoid) X(Sin) X(Sinh) X(Softplus) \
-          X(Softsign) X(Sqrt) X(Tan) X(Tanh)
+// clang-format off
+#define SLUICE_UNARY_FLOAT_OPS(X) \
+  X(Acos) X(Acosh) X(Asin) X(Asinh) X(Atan) X(Atanh) X(Ceil) X(Cos) X(Cosh) X(Elu) X(Erf) X(Erfc) \
+  X(Exp) X(Expm1) X(Floor) X(Inv) X(Lgamma) X(Log) X(Log1p) X(Reciprocal) X(Rint) X(Rsqrt) X(Selu) \
+  X(Sigmoid) X(Sin) X(Sinh) X(Softplus) X(Softsign) X(Sqrt) X(Tan) X(Tanh)
+// clang-format on
 /// T → T for float, double and the integers.
 #define SLUICE_UNARY_NUMERIC_OPS(X) X(Abs) X(Neg) X(Relu) X(Relu6) X(Round) X(Sign) X(Square)
 /// float, double → bool.
 #define SLUICE_UNARY_TEST_OPS(X) X(IsFinite) X(IsInf) X(IsNan)
 /// T, T → T, broadcasting, for float, double and the integers.
-#define SLUICE_BINARY_NUMERIC_OPS(X)                                                                        \
-  X(Add)                                                                                                    \
-  X(AddV2)                                                                                                  \
-  X(Div)                                                                                                    \
-  X(FloorDiv) X(FloorMod) X(Maximum) X(Minimum) X(Mod) X(Mul) X(Pow) X(RealDiv) X(SquaredDifference) X(Sub) \
-      X(TruncateDiv) X(TruncateMod)
+// clang-format off
+#define SLUICE_BINARY_NUMERIC_OPS(X) \
+  X(Add) X(AddV2) X(Div) X(FloorDiv) X(FloorMod) X(Maximum) X(Minimum) X(Mod) X(Mul) X(Pow) \
+  X(RealDiv) X(SquaredDifference) X(Sub) X(TruncateDiv) X(TruncateMod)
+// clang-format on
 /// T, T → T, broadcasting, for float, double.
 #define SLUICE_BINARY_FLOAT_OPS(X) X(Atan2) X(DivNoNan) X(MulNoNan) X(Xdivy) X(Xlogy)
 /// T, T → bool, broadcasting, for every number type and bool.
@@ -648,9 +646,8 @@ SLUICE_HD To cast(From x) {
 /// bool, bool → bool, broadcasting.
 #define SLUICE_LOGICAL_OPS(X) X(LogicalAnd) X(LogicalOr)
 /// T, T → T of equal shapes, for float, double.
-#define SLUICE_GRAD_OPS(X)                                                                         \
-  X(EluGrad)                                                                                       \
-  X(InvGrad)                                                                                       \
-  X(ReciprocalGrad)                                                                                \
-  X(Relu6Grad) X(ReluGrad) X(RsqrtGrad) X(SeluGrad) X(SigmoidGrad) X(SoftplusGrad) X(SoftsignGrad) \
-      X(SqrtGrad) X(TanhGrad)
+// clang-format off
+#define SLUICE_GRAD_OPS(X) \
+  X(EluGrad) X(InvGrad) X(ReciprocalGrad) X(Relu6Grad) X(ReluGrad) X(RsqrtGrad) X(SeluGrad) \
+  X(SigmoidGrad) X(SoftplusGrad) X(SoftsignGrad) X(SqrtGrad) X(TanhGrad)
+// clang-format on

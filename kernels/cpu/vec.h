@@ -18,19 +18,18 @@ namespace sluice::kernels::cpu {
 using TileFn = void (*)(void* o, const void* a, const void* b, const void* c, int64_t n, float imm);
 
 // X(name): members of VecFns. The name is TensorFlow's op where there is one.
-#define SLUICE_VEC_F32_OPS(X)                                                                                \
-  X(Abs)                                                                                                     \
-  X(Add)                                                                                                     \
-  X(Ceil)                                                                                                    \
-  X(Copy)                                                                                                    \
-  X(Div)                                                                                                     \
-  X(DivNoNan) X(EluGrad) X(Exp) X(Floor) X(LeakyRelu) X(LeakyReluGrad) X(Log) X(Maximum) X(Minimum) X(Mul)   \
-      X(MulAdd) X(MulNoNan) X(MulSub) X(Neg) X(NegMulAdd) X(Reciprocal) X(ReciprocalGrad) X(Relu) X(Relu6)   \
-          X(Relu6Grad) X(ReluGrad) X(Rint) X(Rsqrt) X(RsqrtGrad) X(Select) X(Sigmoid) X(SigmoidGrad) X(Sign) \
-              X(Softsign) X(SoftsignGrad) X(Sqrt) X(SqrtGrad) X(Square) X(SquaredDifference) X(Sub) X(Tanh)  \
-                  X(TanhGrad)
+// clang-format off
+#define SLUICE_VEC_F32_OPS(X) \
+  X(Abs) X(Add) X(Ceil) X(Copy) X(Div) X(DivNoNan) X(EluGrad) X(Exp) X(Floor) X(LeakyRelu) \
+  X(LeakyReluGrad) X(Log) X(Maximum) X(Minimum) X(Mul) X(MulAdd) X(MulNoNan) X(MulSub) X(Neg) \
+  X(NegMulAdd) X(Reciprocal) X(ReciprocalGrad) X(Relu) X(Relu6) X(Relu6Grad) X(ReluGrad) X(Rint) \
+  X(Rsqrt) X(RsqrtGrad) X(Select) X(Sigmoid) X(SigmoidGrad) X(Sign) X(Softsign) X(SoftsignGrad) \
+  X(Sqrt) X(SqrtGrad) X(Square) X(SquaredDifference) X(Sub) X(Tanh) X(TanhGrad)
+// clang-format on
+// clang-format off
 #define SLUICE_VEC_I32_OPS(X) \
   X(Abs) X(Add) X(Copy) X(Maximum) X(Minimum) X(Mul) X(Neg) X(Select) X(Square) X(Sub)
+// clang-format on
 // Comparisons of f32 or i32 that give bool.
 #define SLUICE_VEC_COMPARE_OPS(X) X(Equal) X(Greater) X(GreaterEqual) X(Less) X(LessEqual) X(NotEqual)
 #define SLUICE_VEC_BOOL_OPS(X) X(Copy) X(LogicalAnd) X(LogicalNot) X(LogicalOr) X(Select)

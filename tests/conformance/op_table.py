@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"  # without it TensorFlow's CPU has no gradient of dilated convolutions
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 try:

@@ -224,29 +224,46 @@ TEST(VectorFunctions, ElementsAreThoseOfScalarH) {
     };
 #define SLUICE_CHECK_UNARY(name)                                                   \
   for (size_t i = 0; i < xs.size(); ++i) want[i] = kernels::scalar::name{}(xs[i]); \
-  compare(#name);
+  compare(#name)
 #define SLUICE_CHECK_BINARY(name)                                                         \
   for (size_t i = 0; i < xs.size(); ++i) want[i] = kernels::scalar::name{}(xs[i], ys[i]); \
-  compare(#name);
-    SLUICE_CHECK_UNARY(Abs)
-    SLUICE_CHECK_UNARY(Ceil)
-    SLUICE_CHECK_UNARY(Exp)
-    SLUICE_CHECK_UNARY(Floor)
-    SLUICE_CHECK_UNARY(Log)
-    SLUICE_CHECK_UNARY(Neg)
-    SLUICE_CHECK_UNARY(Reciprocal)
-    SLUICE_CHECK_UNARY(Relu) SLUICE_CHECK_UNARY(Relu6) SLUICE_CHECK_UNARY(Rint) SLUICE_CHECK_UNARY(Rsqrt)
-        SLUICE_CHECK_UNARY(Sigmoid) SLUICE_CHECK_UNARY(Sign) SLUICE_CHECK_UNARY(Softsign)
-            SLUICE_CHECK_UNARY(Sqrt) SLUICE_CHECK_UNARY(Square) SLUICE_CHECK_UNARY(Tanh)
-                SLUICE_CHECK_UNARY(Elu) SLUICE_CHECK_UNARY(Softplus) SLUICE_CHECK_BINARY(Add)
-                    SLUICE_CHECK_BINARY(Sub) SLUICE_CHECK_BINARY(Mul) SLUICE_CHECK_BINARY(Div)
-                        SLUICE_CHECK_BINARY(Maximum) SLUICE_CHECK_BINARY(Minimum)
-                            SLUICE_CHECK_BINARY(SquaredDifference) SLUICE_CHECK_BINARY(DivNoNan)
-                                SLUICE_CHECK_BINARY(MulNoNan) SLUICE_CHECK_BINARY(ReluGrad)
-                                    SLUICE_CHECK_BINARY(Relu6Grad) SLUICE_CHECK_BINARY(ReciprocalGrad)
-                                        SLUICE_CHECK_BINARY(RsqrtGrad) SLUICE_CHECK_BINARY(SqrtGrad)
-                                            SLUICE_CHECK_BINARY(SoftsignGrad) SLUICE_CHECK_BINARY(Pow)
-                                                SLUICE_CHECK_BINARY(TanhGrad)
+  compare(#name)
+    SLUICE_CHECK_UNARY(Abs);
+    SLUICE_CHECK_UNARY(Ceil);
+    SLUICE_CHECK_UNARY(Exp);
+    SLUICE_CHECK_UNARY(Floor);
+    SLUICE_CHECK_UNARY(Log);
+    SLUICE_CHECK_UNARY(Neg);
+    SLUICE_CHECK_UNARY(Reciprocal);
+    SLUICE_CHECK_UNARY(Relu);
+    SLUICE_CHECK_UNARY(Relu6);
+    SLUICE_CHECK_UNARY(Rint);
+    SLUICE_CHECK_UNARY(Rsqrt);
+    SLUICE_CHECK_UNARY(Sigmoid);
+    SLUICE_CHECK_UNARY(Sign);
+    SLUICE_CHECK_UNARY(Softsign);
+    SLUICE_CHECK_UNARY(Sqrt);
+    SLUICE_CHECK_UNARY(Square);
+    SLUICE_CHECK_UNARY(Tanh);
+    SLUICE_CHECK_UNARY(Elu);
+    SLUICE_CHECK_UNARY(Softplus);
+    SLUICE_CHECK_BINARY(Add);
+    SLUICE_CHECK_BINARY(Sub);
+    SLUICE_CHECK_BINARY(Mul);
+    SLUICE_CHECK_BINARY(Div);
+    SLUICE_CHECK_BINARY(Maximum);
+    SLUICE_CHECK_BINARY(Minimum);
+    SLUICE_CHECK_BINARY(SquaredDifference);
+    SLUICE_CHECK_BINARY(DivNoNan);
+    SLUICE_CHECK_BINARY(MulNoNan);
+    SLUICE_CHECK_BINARY(ReluGrad);
+    SLUICE_CHECK_BINARY(Relu6Grad);
+    SLUICE_CHECK_BINARY(ReciprocalGrad);
+    SLUICE_CHECK_BINARY(RsqrtGrad);
+    SLUICE_CHECK_BINARY(SqrtGrad);
+    SLUICE_CHECK_BINARY(SoftsignGrad);
+    SLUICE_CHECK_BINARY(Pow);
+    SLUICE_CHECK_BINARY(TanhGrad);
   }
   EXPECT_GE(compared, 36);
 }

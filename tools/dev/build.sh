@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds Sluice: ./tools/dev/build.sh [preset]   (release by default; dev, asan, tsan; see CMakePresets.json)
+# Builds Sluice: ./tools/dev/build.sh [preset [target…]]   (release by default; dev, asan, tsan; see CMakePresets.json)
 # Installs what is missing with apt (as root or through sudo), then builds into build/<preset>; programs are in
 # build/<preset>/bin. No other network access.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 preset=${1:-release}
+targets=("${@:2}")
 
 install_missing() {
   local missing=() name
@@ -31,5 +32,5 @@ if [[ -n ${SLUICE_BUILD_QUIET:-} ]]; then
 else
   cmake --preset "$preset"
 fi
-cmake --build --preset "$preset" -j "$(nproc)"
+cmake --build --preset "$preset" -j "$(nproc)" ${targets:+--target "${targets[@]}"}
 echo "Built: build/$preset/bin"
