@@ -48,8 +48,10 @@ inline __attribute__((always_inline)) float log1(float x) {
   const bool tiny = x < 1.17549435e-38f;
   const float s = tiny ? x * 8388608.f : x;
   const int32_t b = float_to_bits(s);
-  const int32_t e0 = (b - 0x3f3504f3) >> 23;  // exponent after centring the mantissa on 1
-  const float f = bits_to_float(b - (e0 << 23)) - 1.f;
+  const uint32_t u = static_cast<uint32_t>(b);  // unsigned: −0's bits are the least int
+  const int32_t e0 =
+      static_cast<int32_t>(u - 0x3f3504f3u) >> 23;  // exponent after centring the mantissa on 1
+  const float f = bits_to_float(static_cast<int32_t>(u - (static_cast<uint32_t>(e0) << 23))) - 1.f;
   const float e = static_cast<float>(e0) - (tiny ? 23.f : 0.f);
   float p = 0.06915415078f;
   p = p * f - 0.11789830774f;
