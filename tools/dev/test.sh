@@ -25,8 +25,10 @@ if [[ $quick != quick ]]; then
   # Sanitizers see the tests whose subject is memory and threads; the whole suite under them is run once an issue.
   ./tools/dev/build.sh asan
   SLUICE_SHORT_TESTS=1 ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan -L '^unit$' || failed=1
-  ./tools/dev/build.sh tsan graph_tests runtime_tests runtime_training_tests
-  SLUICE_SHORT_TESTS=1 TSAN_OPTIONS="halt_on_error=0 exitcode=66" run_ctest tsan -L '^unit$' -R '^(graph_tests|runtime_tests|runtime_training_tests)$' || failed=1
+  # Sessions, executor, queues, concurrent runs. (Debian's protobuf is not instrumented and its headers lay messages out
+  # differently under TSan, so tests that write graph files stay out.)
+  ./tools/dev/build.sh tsan runtime_tests runtime_training_tests
+  SLUICE_SHORT_TESTS=1 TSAN_OPTIONS="halt_on_error=0 exitcode=66" run_ctest tsan -L '^unit$' -R '^(runtime_tests|runtime_training_tests)$' || failed=1
 fi
 echo "test.sh took $(( $(date +%s) - started )) s"
 exit $failed
