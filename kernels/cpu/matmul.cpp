@@ -27,12 +27,6 @@ std::unique_ptr<Kernel> make(const KernelSpec& spec, const MatMulProblem& p, Ref
     refusal.reason = "an empty operand";
     return nullptr;
   }
-  // The library adds a long sum up in one running total; in blocks, as the loops behind us do, it keeps ten
-  // times the accuracy, and with so few outputs the loops cost nothing.
-  if (p.k >= 1024 && p.m * p.n <= 4096) {
-    refusal.reason = "few sums of many terms lose accuracy in the library";
-    return nullptr;
-  }
   auto primitive = make_matmul(p, false, spec.threads, refusal.reason);
   if (!primitive) return nullptr;
   return std::make_unique<MatMulKernel>(std::move(primitive));

@@ -1,5 +1,6 @@
-// The checklist of an op: doc, shape rule, kernel, gradient or an explicit "none", a case in the table. What
-// is missing is listed by name; exceptions stand in the manifest below, each with its reason.
+// The checklist of an op: doc, shape rule, kernel, gradient or an explicit "none"; tests/ops asks for its row
+// in the table. What is missing is listed by name; exceptions stand in the manifest below, each with its
+// reason.
 
 #include <gtest/gtest.h>
 

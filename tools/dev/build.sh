@@ -26,11 +26,6 @@ install_missing() {
 
 if command -v apt-get >/dev/null; then install_missing; fi
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
-if [[ -n ${SLUICE_BUILD_QUIET:-} ]]; then
-  cmake --preset "$preset" > "build-$preset.log" 2>&1 || { cat "build-$preset.log"; exit 1; }
-  rm -f "build-$preset.log"
-else
-  cmake --preset "$preset"
-fi
+cmake --preset "$preset"
 cmake --build --preset "$preset" -j "$(nproc)" ${targets:+--target "${targets[@]}"}
 echo "Built: build/$preset/bin"

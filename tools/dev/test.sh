@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # All tests: ./tools/dev/test.sh [quick]
 # Builds the release preset with warnings as errors and runs the labels unit, conformance (where the oracle is, see
-# oracle.sh) and house, and ptx where ptxas is; then a shortened run under AddressSanitizer + UBSan and one under
-# ThreadSanitizer. `quick` leaves the sanitizers out. Long work has labels of its own (zoo, soak, fuzz) and is not run here.
+# oracle.sh) and house, and ptx where ptxas is; then the unit tests under AddressSanitizer + UBSan and the
+# concurrent ones under ThreadSanitizer. `quick` leaves the sanitizers out. Long work has labels of its own (zoo, soak,
+# fuzz) and is not run here.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 quick=${1:-}
@@ -22,13 +23,12 @@ if command -v ptxas >/dev/null; then labels='^(unit|conformance|house|ptx)$'; fi
 run_ctest release -L "$labels" || failed=1
 
 if [[ $quick != quick ]]; then
-  # Sanitizers see the tests whose subject is memory and threads; the whole suite under them is run once an issue.
   ./tools/dev/build.sh asan
-  SLUICE_SHORT_TESTS=1 ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan -L '^unit$' || failed=1
+  ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan -L '^unit$' || failed=1
   # Sessions, executor, queues, concurrent runs. (Debian's protobuf is not instrumented and its headers lay messages out
   # differently under TSan, so tests that write graph files stay out.)
   ./tools/dev/build.sh tsan runtime_tests runtime_training_tests
-  SLUICE_SHORT_TESTS=1 TSAN_OPTIONS="halt_on_error=0 exitcode=66" run_ctest tsan -L '^unit$' -R '^(runtime_tests|runtime_training_tests)$' || failed=1
+  TSAN_OPTIONS="halt_on_error=0 exitcode=66" run_ctest tsan -L '^unit$' -R '^(runtime_tests|runtime_training_tests)$' || failed=1
 fi
 echo "test.sh took $(( $(date +%s) - started )) s"
 exit $failed

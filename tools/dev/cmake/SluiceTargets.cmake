@@ -21,11 +21,6 @@ endfunction()
 # One static library a layer; sources are listed, never globbed.
 function(sluice_layer name)
   cmake_parse_arguments(A "" "" "SOURCES;DEPENDS" ${ARGN})
-  if(NOT A_SOURCES)  # a layer whose first file is yet to come
-    add_library(sluice_${name} INTERFACE)
-    target_link_libraries(sluice_${name} INTERFACE ${A_DEPENDS})
-    return()
-  endif()
   add_library(sluice_${name} STATIC ${A_SOURCES})
   sluice_common(sluice_${name})
   target_include_directories(sluice_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
