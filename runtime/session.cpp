@@ -31,7 +31,12 @@ PlanMode resolve(PlanMode mode) {
 
 struct Session::Impl {
   Impl(graph::Graph& g, SessionOptions o)
-      : graph(g), options(std::move(o)), mode(resolve(options.mode)), cache(options.max_cached_plans) {
+      : graph(g),
+        options(std::move(o)),
+        mode(resolve(options.mode)),
+        shared(options.resources ? options.resources : std::make_shared<ResourceManager>()),
+        resources(*shared),
+        cache(options.max_cached_plans) {
     const bool reference = mode != PlanMode::kOptimized;
     queue = make_default_queue(reference ? 1 : options.intra_op_threads);
     serial = make_serial_queue();
@@ -84,7 +89,8 @@ struct Session::Impl {
   const PlanMode mode;
   plan::BuildOptions build;
   plan::ConstantPool constants;
-  ResourceManager resources;
+  const std::shared_ptr<ResourceManager> shared;  // several sessions may work on one set of variables
+  ResourceManager& resources;
   ArenaPool arenas;
   PlanCache cache;
   std::unique_ptr<WorkQueue> queue, serial;

@@ -104,6 +104,8 @@ struct SessionOptions {
   const KernelRegistry* kernels = nullptr;  // null: standard_kernels(); must outlive the session
   std::vector<std::string> disabled_passes;
   Observer* observer = nullptr;  // told about every step; must outlive the session
+  std::shared_ptr<ResourceManager> resources =
+      nullptr;  // null: the session's own; see runtime/local_master.h
 };
 
 struct SessionCounters {

@@ -1,8 +1,8 @@
 #pragma once
 // FileWriter: event files for TensorBoard, written beside training (graph-and-training §7.3). Events go to a
-// bounded queue; a thread of the writer puts them into the file, every `flush_secs` at the latest. What `flush`
-// has returned from is in the file, whatever happens to the process then. All functions may be called from any
-// thread. An error of the disk is told by the next call.
+// bounded queue; a thread of the writer puts them into the file, every `flush_secs` at the latest. What
+// `flush` has returned from is in the file, whatever happens to the process then. All functions may be called
+// from any thread. An error of the disk is told by the next call.
 //
 //   FileWriter w("logs", {.graph = &g});
 //   w.add_summary(session.run({merged})[0], step);
@@ -38,12 +38,13 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
-  /// A serialized Summary. SummaryMetadata is kept for the first value of each tag in this writer only. DataLoss
-  /// when the bytes are no Summary.
+  /// A serialized Summary. SummaryMetadata is kept for the first value of each tag in this writer only.
+  /// DataLoss when the bytes are no Summary.
   void add_summary(std::string_view serialized, int64_t step);
   /// The value of a summary op: one string, or several of them.
   void add_summary(const runtime::Array& summary, int64_t step);
-  /// An event without a time gets now. On a closed writer this and every add_… only warns, as TensorFlow does.
+  /// An event without a time gets now. On a closed writer this and every add_… only warns, as TensorFlow
+  /// does.
   void add_event(Event event);
   void add_graph(const graph::Graph& graph);
   void add_meta_graph(const graph::Graph& graph, const graph::MetaGraphInfo& info = {});
