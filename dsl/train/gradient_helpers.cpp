@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "dsl/ops/math.h"
-#include "dsl/ops/summary.h"
 #include "dsl/require.h"
+#include "dsl/summary.h"
 #include "dsl/train/train_op.h"
 #include "graph/support/log.h"
 #include "graph/support/near.h"
@@ -45,9 +45,9 @@ std::vector<Tensor> add_gradients_summaries(const GradsAndVars& grads_and_vars, 
       continue;
     }
     Tensor values = values_of(p.grad);
-    out.push_back(summary_histogram(p.var.name() + "_gradient", values, {graph::keys::kSummaries}, loc));
+    out.push_back(summary::histogram(p.var.name() + "_gradient", values, {}, loc));
     Tensor norm = passes::global_norm({GradValue(values.output())}, {}, loc);
-    out.push_back(summary_scalar(p.var.name() + "_gradient_norm", norm, {graph::keys::kSummaries}, loc));
+    out.push_back(summary::scalar(p.var.name() + "_gradient_norm", norm, {}, loc));
   }
   return out;
 }

@@ -7,15 +7,22 @@
 #include <limits>
 #include <unordered_set>
 
+#include "kernels/host/half.h"
 #include "kernels/host/input_array.h"
-#include "kernels/host/proto_writer.h"
 #include "kernels/reference/register.h"
+#include "runtime/io/wire.h"
 
 namespace sluice::kernels {
 namespace {
 
+using runtime::io::WireField;
+using runtime::io::WireReader;
+using runtime::io::WireWriter;
+
 double number_at(const KernelRun& r, int input, int64_t i) {
-  if (r.in_dtype(input) == DType::kBool) return r.in<bool>(input)[i];
+  const DType t = graph::base_dtype(r.in_dtype(input));
+  if (t == DType::kHalf) return half_to_float(r.in<uint16_t>(input)[i]);
+  if (t == DType::kBfloat16) return bfloat16_to_float(r.in<uint16_t>(input)[i]);
   double v = 0;
   for_numeric(r.in_dtype(input), [&]<class T>() { v = static_cast<double>(r.in<T>(input)[i]); });
   return v;
@@ -26,9 +33,9 @@ void scalar_summary(KernelRun& r) {
   SLUICE_REQUIRE(r.in_dims(0) == r.in_dims(1) || (n == 1 && in_count(r, 1) == 1), Code::kInvalidArgument,
                  "tags and values are not the same shape: ", dims_string(r.in_dims(0)),
                  " != ", dims_string(r.in_dims(1)));
-  ProtoWriter summary;
+  WireWriter summary;
   for (int64_t i = 0; i < n; ++i) {
-    ProtoWriter value;
+    WireWriter value;
     value.bytes_field(1, r.in_array(0).string_values()[static_cast<size_t>(i)]);
     value.float_field(2, static_cast<float>(number_at(r, 1, i)));
     summary.bytes_field(1, value.str());
@@ -77,7 +84,7 @@ std::string histogram(const KernelRun& r, int input, const std::string& node) {
     edges.push_back(edge);
     filled.push_back(count);
   }
-  ProtoWriter h;
+  WireWriter h;
   h.double_field(1, min);
   h.double_field(2, max);
   h.double_field(3, static_cast<double>(n));
@@ -90,7 +97,7 @@ std::string histogram(const KernelRun& r, int input, const std::string& node) {
 
 BoundFn histogram_summary(const KernelSpec& spec) {
   return [node = spec.node ? spec.node->name() : spec.op](KernelRun& r) {
-    ProtoWriter value, summary;
+    WireWriter value, summary;
     value.bytes_field(1, scalar_string(r, 0));
     value.bytes_field(5, histogram(r, 1, node));
     summary.bytes_field(1, value.str());
@@ -98,44 +105,20 @@ BoundFn histogram_summary(const KernelSpec& spec) {
   };
 }
 
-// Walks the length-delimited fields of a message; false when it is not one.
-template <class F>
-bool each_field(std::string_view m, F f) {
-  size_t at = 0;
-  auto varint = [&](uint64_t& v) {
-    v = 0;
-    for (int shift = 0; shift < 64 && at < m.size(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(m[at++]);
-      v |= uint64_t{byte & 127u} << shift;
-      if (byte < 128) return true;
-    }
-    return false;
-  };
-  while (at < m.size()) {
-    uint64_t key, n;
-    if (!varint(key)) return false;
-    switch (key & 7) {
-      case 0:
-        if (!varint(n)) return false;
-        break;
-      case 1:
-        if (m.size() - at < 8) return false;
-        at += 8;
-        break;
-      case 5:
-        if (m.size() - at < 4) return false;
-        at += 4;
-        break;
-      case 2:
-        if (!varint(n) || n > m.size() - at) return false;
-        f(static_cast<int>(key >> 3), m.substr(at, n));
-        at += n;
-        break;
-      default:
-        return false;
-    }
+// The tags of one Summary into `tags`; false when it is none.
+bool note_tags(std::string_view summary, std::unordered_set<std::string>* tags) {
+  WireReader in(summary);
+  for (WireField f; in.next(&f);) {
+    if (!f.is_bytes(1)) continue;
+    WireReader value(f.bytes);
+    for (WireField v; value.next(&v);)
+      // An empty tag names nothing and may repeat.
+      if (v.is_bytes(1) && !v.bytes.empty())
+        SLUICE_REQUIRE(tags->insert(std::string(v.bytes)).second, Code::kInvalidArgument, "Duplicate tag ",
+                       v.bytes, " found in summary inputs");
+    if (!value.sound()) return false;
   }
-  return true;
+  return in.sound();
 }
 
 // Joined messages are their joined bytes; each tag may come once.
@@ -144,20 +127,8 @@ void merge_summary(KernelRun& r) {
   std::unordered_set<std::string> tags;
   for (int i = 0; i < r.num_inputs(); ++i)
     for (const std::string& part : r.in_array(i).string_values()) {
-      bool sound = true;
-      sound = each_field(part,
-                         [&](int field, std::string_view value) {
-                           if (field != 1) return;
-                           sound = sound && each_field(value, [&](int inner, std::string_view tag) {
-                                     // An empty tag names nothing and may repeat.
-                                     if (inner == 1 && !tag.empty())
-                                       SLUICE_REQUIRE(tags.insert(std::string(tag)).second,
-                                                      Code::kInvalidArgument, "Duplicate tag ", tag,
-                                                      " found in summary inputs");
-                                   });
-                         }) &&
-              sound;
-      SLUICE_REQUIRE(sound, Code::kInvalidArgument, "Could not parse one of the summary inputs");
+      SLUICE_REQUIRE(note_tags(part, &tags), Code::kInvalidArgument,
+                     "Could not parse one of the summary inputs");
       merged += part;
     }
   put_string(r, 0, std::move(merged));

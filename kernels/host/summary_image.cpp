@@ -2,19 +2,36 @@
 //   Value { tag = 1, image = 4 { height = 1, width = 2, colorspace = 3, encoded_image_string = 4 } }
 // Floating pictures are scaled to fill 0…255: from 0 up when nothing is negative, around 128 otherwise.
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
+#include "kernels/host/half.h"
 #include "kernels/host/input_array.h"
-#include "kernels/host/proto_writer.h"
 #include "kernels/reference/register.h"
 #include "runtime/data/image.h"
+#include "runtime/io/wire.h"
 
 namespace sluice::kernels {
 namespace {
 
+using runtime::io::WireWriter;
+
 struct Shape {
   int64_t batch, height, width, depth;
 };
+
+// f(pointer to `count` float or double elements from `from` on); halves are widened first.
+template <class F>
+void with_reals(const KernelRun& r, int input, int64_t from, int64_t count, F&& f) {
+  if (graph::base_dtype(r.in_dtype(input)) != DType::kHalf)
+    return for_float(r.in_dtype(input), [&]<class T>() { f(r.in<T>(input) + from); });
+  std::vector<float> wide(static_cast<size_t>(count));
+  std::transform(r.in<uint16_t>(input) + from, r.in<uint16_t>(input) + from + count, wide.begin(),
+                 half_to_float);
+  f(static_cast<const float*>(wide.data()));
+}
 
 // One picture's pixels; a pixel with a channel that is not finite gets the bad colour.
 template <class T>
@@ -64,7 +81,7 @@ BoundFn image_summary(const KernelSpec& spec) {
     SLUICE_REQUIRE(s.height > 0 && s.width > 0, Code::kInvalidArgument,
                    "Tensor must have at least one pixel, not ", dims_string(d));
     const std::string& tag = scalar_string(r, 0);
-    ProtoWriter summary;
+    WireWriter summary;
     for (int64_t n = 0; n < std::min(limit, s.batch); ++n) {
       const int64_t size = s.height * s.width * s.depth;
       runtime::data::ByteImage image{static_cast<int>(s.height), static_cast<int>(s.width),
@@ -73,9 +90,8 @@ BoundFn image_summary(const KernelSpec& spec) {
       if (graph::base_dtype(r.in_dtype(1)) == DType::kUint8)
         std::memcpy(image.pixels.data(), r.in<uint8_t>(1) + n * size, static_cast<size_t>(size));
       else
-        for_float(r.in_dtype(1),
-                  [&]<class T>() { normalize(r.in<T>(1) + n * size, s, bad, image.pixels.data()); });
-      ProtoWriter picture, value;
+        with_reals(r, 1, n * size, size, [&](const auto* x) { normalize(x, s, bad, image.pixels.data()); });
+      WireWriter picture, value;
       picture.varint_field(1, static_cast<uint64_t>(s.height));
       picture.varint_field(2, static_cast<uint64_t>(s.width));
       picture.varint_field(3, static_cast<uint64_t>(s.depth));

@@ -1,9 +1,9 @@
 #pragma once
 // Event files, which TensorBoard shows (graph-and-training §7.3): TFRecords of Event messages, the first of
 // which says "brain.Event:2". EventsWriter makes a file `events.out.tfevents.<seconds>.<host><suffix>` in a
-// folder and buffers until `flush`; what was flushed has reached the file and outlives the process. EventsReader
-// reads one back. A writer or reader belongs to one thread; dsl/train/summary_writer.h has the queue and the
-// thread that training uses.
+// folder and buffers until `flush`; what was flushed has reached the file and outlives the process.
+// EventsReader reads one back. A writer or reader belongs to one thread; dsl/train/summary_writer.h has the
+// queue and the thread that training uses.
 //
 //   EventsWriter w("logs");
 //   w.write(Event::summary(bytes, step));  w.flush();
@@ -25,7 +25,8 @@ namespace sluice::runtime::io {
 
 class RecordReader;
 
-/// What a session tells about itself. START at a step makes TensorBoard drop what former runs wrote beyond it.
+/// What a session tells about itself. START at a step makes TensorBoard drop what former runs wrote beyond
+/// it.
 struct SessionLog {
   enum class Status : int { kUnspecified = 0, kStart = 1, kStop = 2, kCheckpoint = 3 };
   Status status = Status::kUnspecified;
@@ -48,9 +49,10 @@ struct Event {
   Kind kind = Kind::kNone;
   double wall_time = 0;  // seconds since 1970; 0 is replaced by now when the event is queued or written
   int64_t step = 0;
-  std::string data;       // the version, or the serialized GraphDef, Summary, RunMetadata or MetaGraphDef; a message
-  std::string tag;        // of kRunMetadata
-  int log_level = 0;      // of kLogMessage: 0, 10, 20, 30, 40, 50
+  std::string
+      data;  // the version, or the serialized GraphDef, Summary, RunMetadata or MetaGraphDef; a message
+  std::string tag;         // of kRunMetadata
+  int log_level = 0;       // of kLogMessage: 0, 10, 20, 30, 40, 50
   SessionLog session_log;  // of kSessionLog
 
   static Event summary(std::string serialized, int64_t step);
@@ -112,14 +114,14 @@ std::string serialize_summary_metadata(const SummaryMetadata& metadata);
 
 /// A TensorProto of a value: raw bytes, or one entry a string.
 std::string tensor_to_bytes(const Array& value);
-/// The value of a TensorProto as event files hold it. DataLoss when it isn't one or its size and shape differ;
-/// one value that stands for many is refused beyond 16 MiB.
+/// The value of a TensorProto as event files hold it. DataLoss when it isn't one or its size and shape
+/// differ; one value that stands for many is refused beyond 16 MiB.
 Array tensor_from_bytes(std::string_view content);
 
 class EventsWriter {
  public:
-  /// Makes the folder where it is absent, and a new file in it that begins with its version, already flushed. A
-  /// file of that name (another writer in the same second) is left alone; the name gets ".1", ".2" … then.
+  /// Makes the folder where it is absent, and a new file in it that begins with its version, already flushed.
+  /// A file of that name (another writer in the same second) is left alone; the name gets ".1", ".2" … then.
   explicit EventsWriter(const std::string& directory, const std::string& suffix = {});
   /// Flushes; errors are logged, `close` reports them.
   ~EventsWriter();
@@ -129,7 +131,8 @@ class EventsWriter {
   const std::string& path() const { return path_; }
   void write(const Event& event);
   void write_serialized(std::string_view event);
-  /// Everything written reaches the file. Errors name the path: a full disk, a file that was deleted meanwhile.
+  /// Everything written reaches the file. Errors name the path: a full disk, a file that was deleted
+  /// meanwhile.
   void flush();
   void close();
 
@@ -140,7 +143,8 @@ class EventsWriter {
 };
 
 struct EventsReaderOptions {
-  /// A cut-off record at the end is what a killed or running writer leaves: it ends the reading, not an error.
+  /// A cut-off record at the end is what a killed or running writer leaves: it ends the reading, not an
+  /// error.
   bool torn_tail_is_end = true;
   /// Damaged records are counted and passed over.
   bool skip_damaged = false;
@@ -163,10 +167,12 @@ class EventsReader {
   std::unique_ptr<RecordReader> records_;
   std::string path_, record_;
   EventsReaderOptions options_;
+  int64_t damaged_messages_ = 0;
   bool torn_ = false;
 };
 
-/// Event files in a folder (their base name contains "tfevents"), sorted by name; not those of its subfolders.
+/// Event files in a folder (their base name contains "tfevents"), sorted by name; not those of its
+/// subfolders.
 std::vector<std::string> event_files(const std::string& directory);
 /// "seconds since 1970" with microseconds.
 double wall_time_now();

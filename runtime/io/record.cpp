@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "graph/support/log.h"
+#include "runtime/io/byte_source.h"
 #include "runtime/io/crc32c.h"
 #include "runtime/io/file.h"
 
@@ -16,6 +18,7 @@ namespace {
 constexpr size_t kBuffer = size_t{1} << 18;
 constexpr size_t kHeader = 12;  // u64 length, u32 crc
 constexpr size_t kFooter = 4;   // u32 crc
+constexpr size_t kFirstPiece = size_t{1} << 20;
 
 template <class T>
 T load(const void* p) {
@@ -29,57 +32,116 @@ void put(std::string* out, T v) {
   out->append(reinterpret_cast<const char*>(&v), sizeof v);
 }
 
-}  // namespace
-
-RecordReader::RecordReader(const std::string& path) : file_(std::make_unique<RandomFile>(path)) {}
-RecordReader::~RecordReader() = default;
-
-void RecordReader::seek(uint64_t offset, int64_t count) { offset_ = offset, count_ = count; }
-
-void RecordReader::fail(const char* what) const {
-  unsigned char magic[2] = {0, 0};
-  if (file_->size() >= 2) file_->read(0, magic, 2);
-  const bool zipped =
-      count_ == 0 && ((magic[0] == 0x1f && magic[1] == 0x8b) || (magic[0] == 0x78 && magic[1] != 0));
-  throw_error(Code::kDataLoss,
-              cat(file_->path(), ": ", what, " record at ", offset_, " (record number ", count_, ")",
-                  zipped ? "; the file looks compressed, decompress it first" : ""));
+bool sound_header(const char* header) {
+  return unmask_crc(load<uint32_t>(header + 8)) == crc32c({header, 8});
 }
 
-// Small pieces come from a read-ahead buffer; long ones go straight to `out`.
-void RecordReader::fetch(uint64_t offset, void* out, size_t bytes) {
-  auto* to = static_cast<char*>(out);
-  if (offset >= buffer_at_ && offset < buffer_at_ + buffer_.size()) {
-    const size_t from = static_cast<size_t>(offset - buffer_at_), n = std::min(bytes, buffer_.size() - from);
-    std::memcpy(to, buffer_.data() + from, n);
-    to += n, offset += n, bytes -= n;
+}  // namespace
+
+RecordReader::RecordReader(const std::string& path, RecordReaderOptions options)
+    : path_(path), options_(options), source_(open_source(path, options.compression)) {}
+RecordReader::~RecordReader() = default;
+
+void RecordReader::seek(uint64_t offset, int64_t count) {
+  offset_ = offset, count_ = count;
+  torn_ = at_end_ = false;
+}
+
+std::string RecordReader::complaint(Outcome what) const {
+  std::string hint;
+  if (count_ == 0 && options_.compression == Compression::kNone) {
+    char magic[2] = {0, 0};
+    source_->read(0, magic, 2);
+    if (magic[0] == '\x1f' && magic[1] == '\x8b') hint = "; the file looks compressed: read it as GZIP";
+    if (magic[0] == '\x78') hint = "; the file looks compressed: read it as ZLIB";
   }
-  if (bytes == 0) return;
-  if (bytes >= kBuffer) return file_->read(offset, to, bytes);
-  buffer_.resize(static_cast<size_t>(std::min<uint64_t>(kBuffer, file_->size() - offset)));
-  buffer_at_ = offset;
-  file_->read(offset, buffer_.data(), buffer_.size());
-  std::memcpy(to, buffer_.data(), bytes);
+  if (source_->cut()) hint = "; the compressed stream is cut off or damaged there";
+  return cat(path_, ": ", what == Outcome::kTruncated ? "truncated" : "corrupted", " record at ", offset_,
+             " (record number ", count_, ")", hint);
+}
+
+uint64_t RecordReader::record_limit() const {
+  if (options_.max_record_bytes > 0) return options_.max_record_bytes;
+  if (options_.compression == Compression::kNone) return UINT64_MAX;
+  return (uint64_t{16} << 20) + 32 * source_->file_size();
+}
+
+uint64_t RecordReader::next_plausible(bool* found) {
+  const auto size = source_->size();
+  char header[kHeader];
+  for (uint64_t at = offset_ + 1;; ++at) {
+    const size_t got = source_->read(at, header, kHeader);
+    *found = false;
+    if (got < kHeader) return at + got;
+    if (!sound_header(header)) continue;
+    const uint64_t length = load<uint64_t>(header), rest = size ? *size - at - kHeader : UINT64_MAX;
+    *found = rest >= kFooter && length <= rest - kFooter;
+    if (*found) return at;
+  }
+}
+
+RecordReader::Outcome RecordReader::read(std::string* record) {
+  char header[kHeader];
+  const size_t got = source_->read(offset_, header, kHeader);
+  if (got == 0) return source_->cut() ? Outcome::kTruncated : Outcome::kEnd;
+  if (got < kHeader) return Outcome::kTruncated;
+  if (!sound_header(header)) return Outcome::kBadLength;
+  const auto length = load<uint64_t>(header);
+  if (const auto size = source_->size()) {
+    const uint64_t rest = *size - offset_ - kHeader;
+    if (rest < kFooter || length > rest - kFooter) return Outcome::kTruncated;
+  }
+  SLUICE_REQUIRE(length <= record_limit(), Code::kResourceExhausted, path_, ": the record at ", offset_,
+                 " (record number ", count_, ") states ", length, " bytes, more than the ", record_limit(),
+                 " that max_record_bytes allows");
+  return read_data(length, record);
+}
+
+// Where the size of the rest is unknown the record grows only as bytes really come.
+RecordReader::Outcome RecordReader::read_data(uint64_t length, std::string* record) {
+  const uint64_t start = offset_ + kHeader;
+  record->clear();
+  for (uint64_t have = 0; have < length;) {
+    const uint64_t want =
+        source_->size() ? length : std::min<uint64_t>(length, std::max<uint64_t>(2 * have, kFirstPiece));
+    record->resize(want);
+    have += source_->read(start + have, record->data() + have, static_cast<size_t>(want - have));
+    if (have < want) return Outcome::kTruncated;
+  }
+  char footer[kFooter];
+  if (source_->read(start + length, footer, kFooter) < kFooter) return Outcome::kTruncated;
+  next_offset_ = start + length + kFooter;
+  return unmask_crc(load<uint32_t>(footer)) == crc32c(*record) ? Outcome::kRecord : Outcome::kBadData;
+}
+
+void RecordReader::pass_over(Outcome what) {
+  log_warning(complaint(what), "; skipped");
+  ++damaged_;
+  bool found = true;
+  if (what != Outcome::kBadData) next_offset_ = next_plausible(&found);  // where the next begins isn't known
+  at_end_ = !found;
+  offset_ = next_offset_;
+  ++count_;
 }
 
 bool RecordReader::next(std::string* record) {
-  const uint64_t size = file_->size();
-  if (offset_ >= size) return false;
-  if (size - offset_ < kHeader) fail("truncated");
-  char header[kHeader];
-  fetch(offset_, header, kHeader);
-  if (unmask_crc(load<uint32_t>(header + 8)) != crc32c({header, 8})) fail("corrupted");
-  const auto length = load<uint64_t>(header);
-  const uint64_t rest = size - offset_ - kHeader;
-  if (rest < kFooter || length > rest - kFooter) fail("truncated");
-  record->resize(length);
-  fetch(offset_ + kHeader, record->data(), length);
-  uint32_t stored;
-  fetch(offset_ + kHeader + length, &stored, sizeof stored);
-  if (unmask_crc(stored) != crc32c(*record)) fail("corrupted");
-  offset_ += kHeader + length + kFooter;
-  ++count_;
-  return true;
+  if (at_end_) source_->refresh();
+  at_end_ = torn_ = false;
+  while (!at_end_) {
+    const Outcome what = read(record);
+    if (what == Outcome::kRecord) {
+      offset_ = next_offset_;
+      ++count_;
+      return true;
+    }
+    torn_ = what == Outcome::kTruncated && options_.torn_tail_is_end;
+    at_end_ = torn_ || what == Outcome::kEnd;
+    if (at_end_) break;
+    if (!options_.skip_damaged) throw_error(Code::kDataLoss, complaint(what));
+    pass_over(what);
+  }
+  record->clear();
+  return false;
 }
 
 void append_record(std::string* out, std::string_view record) {
@@ -90,9 +152,22 @@ void append_record(std::string* out, std::string_view record) {
   put(out, mask_crc(crc32c(record)));
 }
 
-RecordWriter::RecordWriter(std::string path) : path_(std::move(path)) {
+void write_all(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd, bytes.data(), std::min(bytes.size(), size_t{1} << 28));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) throw_errno(path, "writing", errno);
+    bytes.remove_prefix(static_cast<size_t>(put));
+  }
+}
+
+RecordWriter::RecordWriter(std::string path, RecordWriterOptions options) : path_(std::move(path)) {
+  SLUICE_REQUIRE(!options.append || options.compression == Compression::kNone, Code::kInvalidArgument, path_,
+                 ": a compressed file can't be appended to");
   require_parent_directory(path_);
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (options.compression != Compression::kNone)
+    deflater_ = std::make_unique<Deflater>(options.compression, options.level);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | (options.append ? O_APPEND : O_TRUNC) | O_CLOEXEC, 0666);
   if (fd_ < 0) throw_errno(path_, "opening for writing", errno);
 }
 
@@ -105,19 +180,25 @@ RecordWriter::~RecordWriter() {
 
 void RecordWriter::write(std::string_view record) {
   SLUICE_REQUIRE(fd_ >= 0, Code::kFailedPrecondition, path_, ": the writer is closed");
-  append_record(&buffer_, record);
-  if (buffer_.size() >= kBuffer) flush();
+  if (deflater_) {
+    std::string framed;
+    append_record(&framed, record);
+    deflater_->add(framed, &buffer_);
+  } else {
+    append_record(&buffer_, record);
+  }
+  if (buffer_.size() >= kBuffer) drain();
+}
+
+void RecordWriter::drain() {
+  write_all(fd_, buffer_, path_);
+  buffer_.clear();
 }
 
 void RecordWriter::flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty()) {
-    const ssize_t put = ::write(fd_, rest.data(), std::min(rest.size(), size_t{1} << 28));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw_errno(path_, "writing", errno);
-    rest.remove_prefix(static_cast<size_t>(put));
-  }
-  buffer_.clear();
+  SLUICE_REQUIRE(fd_ >= 0, Code::kFailedPrecondition, path_, ": the writer is closed");
+  if (deflater_) deflater_->flush(&buffer_);
+  drain();
 }
 
 void RecordWriter::close() {
@@ -129,7 +210,8 @@ void RecordWriter::close() {
       fd = -1;
     }
   } closer{fd_};
-  flush();
+  if (deflater_) deflater_->finish(&buffer_);
+  drain();
 }
 
 }  // namespace sluice::runtime::io

@@ -53,7 +53,8 @@ class WireReader {
     if (rest_.empty() || !sound_) return false;
     const std::string_view start = rest_;
     uint64_t key;
-    sound_ = get_varint(&rest_, &key) && key >> 3 != 0 && key >> 3 < (uint64_t{1} << 29) && read_value(key, f);
+    sound_ =
+        get_varint(&rest_, &key) && key >> 3 != 0 && key >> 3 < (uint64_t{1} << 29) && read_value(key, f);
     if (!sound_) return false;
     f->number = static_cast<int>(key >> 3);
     f->raw = start.substr(0, start.size() - rest_.size());

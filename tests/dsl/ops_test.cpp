@@ -183,12 +183,12 @@ TEST_F(OpsTest, WhereGradientsWithAGuardedBranch) {  // case G04
 
 TEST_F(OpsTest, SummariesTagWithTheirScope) {
   NameScope scope(g, "train");
-  Tensor s = summary_scalar("loss a", constant(g, 1.0));
+  Tensor s = summary::scalar("loss a", constant(g, 1.0));
   EXPECT_EQ(s.node().name(), "train/loss_a");
   EXPECT_EQ(g.node("train/loss_a/tags").attr<Literal>("value").as_strings()[0], "train/loss_a");
-  summary_histogram("h", x);
-  EXPECT_EQ(summary_merge_all(g).node().num_inputs(), 2);
-  EXPECT_FALSE(static_cast<bool>(summary_merge_all(g, "none")));
+  summary::histogram("h", x);
+  EXPECT_EQ(summary::merge_all(g).node().num_inputs(), 2);
+  EXPECT_FALSE(static_cast<bool>(summary::merge_all(g, "none")));
 }
 
 }  // namespace
