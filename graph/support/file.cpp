@@ -13,8 +13,9 @@ namespace sluice {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
-// One write(2) takes at most about 2 GiB; smaller pieces also notice a signal sooner.
-constexpr size_t kPieceBytes = size_t{1} << 28;
+constexpr uint64_t kStartBytes = uint64_t{8} << 20;
+// Small enough that the disk starts early on a long piece.
+constexpr size_t kPieceBytes = size_t{1} << 23;
 
 std::string directory_of(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -74,6 +75,15 @@ void require_parent_directory(const std::string& path) {
                  "; the directory '", directory, "' does not exist");
 }
 
+void sync_parent_directory(const std::string& path) {
+  const std::string directory = directory_of(path);
+  Descriptor d{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (d.fd < 0) throw_errno(directory, "opening the directory", errno);
+  // Some file systems cannot sync a directory; they then order renames themselves.
+  if (::fsync(d.fd) != 0 && errno != EINVAL && errno != EROFS && errno != EBADF)
+    throw_errno(directory, "syncing the directory", errno);
+}
+
 std::string read_file(const std::string& path, uint64_t max_bytes) {
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) throw_errno(path, "opening for reading", errno);
@@ -127,28 +137,36 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::append(std::string_view bytes) {
-  buffer_.append(bytes.substr(0, kBufferBytes));
-  if (buffer_.size() < kBufferBytes) return;
+  if (buffer_.size() + bytes.size() < kBufferBytes) {
+    buffer_.append(bytes);
+    return;
+  }
+  // A long piece goes out without a copy.
   flush();
-  // What is left of a long piece goes out without a copy.
-  for (bytes.remove_prefix(std::min(bytes.size(), kBufferBytes)); !bytes.empty();) {
+  if (bytes.size() < kBufferBytes)
+    buffer_.append(bytes);
+  else
+    write_all(bytes);
+}
+
+void AtomicFile::write_all(std::string_view bytes) {
+  while (!bytes.empty()) {
     const ssize_t put = ::write(fd_, bytes.data(), std::min(bytes.size(), kPieceBytes));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) throw_errno(path_, "writing", errno);
     size_ += static_cast<uint64_t>(put);
     bytes.remove_prefix(static_cast<size_t>(put));
+    // The disk starts now, not at the sync; what cannot start (pipes, odd file systems) waits for it.
+    if (size_ - started_ >= kStartBytes) {
+      ::sync_file_range(fd_, static_cast<off_t>(started_), static_cast<off_t>(size_ - started_),
+                        SYNC_FILE_RANGE_WRITE);
+      started_ = size_;
+    }
   }
 }
 
 void AtomicFile::flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty()) {
-    const ssize_t put = ::write(fd_, rest.data(), rest.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw_errno(path_, "writing", errno);
-    size_ += static_cast<uint64_t>(put);
-    rest.remove_prefix(static_cast<size_t>(put));
-  }
+  write_all(buffer_);
   buffer_.clear();
 }
 
@@ -164,6 +182,7 @@ void AtomicFile::commit() {
   if (::close(fd) != 0) throw_errno(path_, "closing", errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_errno(path_, "renaming into place", errno);
   temporary_.clear();
+  sync_parent_directory(path_);
 }
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {

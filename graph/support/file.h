@@ -26,6 +26,8 @@ std::string read_file(const std::string& path, uint64_t max_bytes = kMaxMessageB
 bool file_exists(const std::string& path);
 /// Throws NotFound, naming the directory, when the directory that `path` would be written to does not exist.
 void require_parent_directory(const std::string& path);
+/// Makes the directory entries of `path`'s directory durable: a rename into it survives a power cut.
+void sync_parent_directory(const std::string& path);
 
 /// A file being written under a temporary name; without `commit` the destructor removes it.
 class AtomicFile {
@@ -38,15 +40,20 @@ class AtomicFile {
   void append(std::string_view bytes);
   uint64_t size() const { return size_ + buffer_.size(); }
   const std::string& path() const { return path_; }
+  /// Where the bytes are until commit, for a reader that checks them.
+  const std::string& temporary_path() const { return temporary_; }
+  /// Hands everything to the system; not yet on the disk.
+  void flush();
   /// Flushes and syncs; the file still has its temporary name.
   void sync();
-  /// sync, then rename to the real name.
+  /// sync, then rename to the real name and sync the directory.
   void commit();
 
  private:
-  void flush();
+  void write_all(std::string_view bytes);
   std::string path_, temporary_, buffer_;
   uint64_t size_ = 0;
+  uint64_t started_ = 0;  // bytes whose way to the disk has begun
   int fd_ = -1;
 };
 

@@ -12,6 +12,13 @@ namespace {
 
 namespace io = runtime::io;
 
+// Sharded savers write their parts to "<checkpoint>_temp…/part-…", a directory that nobody else makes.
+void make_temporary_directory(const std::string& prefix) {
+  const std::filesystem::path dir = std::filesystem::path(prefix).parent_path();
+  std::error_code why;
+  if (dir.filename().string().find("_temp") != std::string::npos) std::filesystem::create_directory(dir, why);
+}
+
 // (prefix, names, shape_and_slices, tensors…)
 void save(KernelRun& r) {
   const std::vector<std::string>&names = r.in_array(1).string_values(),
@@ -20,14 +27,22 @@ void save(KernelRun& r) {
   SLUICE_REQUIRE(names.size() == static_cast<size_t>(tensors) && specs.size() == names.size(),
                  Code::kInvalidArgument, "SaveV2 got ", names.size(), " names and ", specs.size(),
                  " slice specs for ", tensors, " tensors");
-  io::BundleWriter writer(scalar_string(r, 0));
+  const std::string& prefix = scalar_string(r, 0);
+  make_temporary_directory(prefix);
+  io::BundleWriter writer(prefix);
   for (size_t k = 0; k < names.size(); ++k) {
-    const Array value = input_array(r, static_cast<int>(k) + 3);
+    // Borrowed: the step waits for the file.
+    const int input = static_cast<int>(k) + 3;
+    io::TensorView view{.dtype = graph::base_dtype(r.in_dtype(input)), .dims = r.in_dims(input)};
+    if (view.dtype == DType::kString)
+      view.strings = &r.in_array(input).string_values();
+    else
+      view.data = r.in_data(input);
     const io::SliceSpec spec = io::parse_slice_spec(specs[k]);
     if (spec.known)
-      writer.add_slice(names[k], spec.full_dims, spec.slice, value);
+      writer.add_slice(names[k], spec.full_dims, spec.slice, view);
     else
-      writer.add(names[k], value);
+      writer.add(names[k], view);
   }
   writer.finish();
 }
@@ -54,34 +69,40 @@ BoundFn restore(const KernelSpec& spec) {
                    Code::kInvalidArgument, "RestoreV2 got ", names.size(), " names and ", specs.size(),
                    " slice specs for ", r.num_outputs(), " outputs");
     const io::BundleReader reader(scalar_string(r, 0));
-    // Everything that is missing is said at once.
-    std::string missing;
+    // Everything that is missing or of another type is said at once, before anything is read.
+    std::string missing, wrong;
     int absent = 0;
-    for (const std::string& name : names) {
-      if (reader.find(name)) continue;
-      try {
-        reader.get(name);
-      } catch (const Error& e) {
-        missing += cat(absent++ ? "\n" : "", e.message());
+    for (size_t k = 0; k < names.size(); ++k) {
+      const io::BundleEntry* e = reader.find(names[k]);
+      if (!e) {
+        try {
+          reader.get(names[k]);
+        } catch (const Error& error) {
+          missing += cat(absent++ ? "\n" : "", error.message());
+        }
+        continue;
       }
+      const DType wanted = k < dtypes.size() ? graph::base_dtype(dtypes[k])
+                                             : graph::base_dtype(r.out_dtype(static_cast<int>(k)));
+      if (e->dtype != wanted)
+        wrong += cat("\ntensor_name = ", names[k], "; expected dtype ", wanted,
+                     " does not equal original dtype ", e->dtype);
+      const io::SliceSpec slice = io::parse_slice_spec(specs[k]);
+      if (slice.known && slice.full_dims != e->dims)
+        wrong += cat("\ntensor_name = ", names[k], "; shape in shape_and_slice spec ",
+                     dims_string(slice.full_dims),
+                     " does not match the shape stored in checkpoint: ", dims_string(e->dims));
     }
     if (absent > 1) missing += cat("\n", absent, " keys are missing from ", reader.prefix());
-    SLUICE_REQUIRE(absent == 0, Code::kNotFound, missing);
+    SLUICE_REQUIRE(absent == 0, Code::kNotFound, missing, wrong);
+    SLUICE_REQUIRE(wrong.empty(), Code::kInvalidArgument, wrong.substr(wrong.empty() ? 0 : 1));
     for (size_t k = 0; k < names.size(); ++k) {
       const int output = static_cast<int>(k);
-      const io::BundleEntry& entry = reader.get(names[k]);
-      const DType wanted =
-          k < dtypes.size() ? graph::base_dtype(dtypes[k]) : graph::base_dtype(r.out_dtype(output));
-      SLUICE_REQUIRE(entry.dtype == wanted, Code::kInvalidArgument, "tensor_name = ", names[k],
-                     "; expected dtype ", wanted, " does not equal original dtype ", entry.dtype);
       const io::SliceSpec slice = io::parse_slice_spec(specs[k]);
       if (!slice.known) {
         put(r, output, reader.read(names[k]));
         continue;
       }
-      SLUICE_REQUIRE(slice.full_dims == entry.dims, Code::kInvalidArgument, "tensor_name = ", names[k],
-                     "; shape in shape_and_slice spec ", dims_string(slice.full_dims),
-                     " does not match the shape stored in checkpoint: ", dims_string(entry.dims));
       put(r, output, reader.read_slice(names[k], io::resolve_slice(slice.slice, slice.full_dims)));
     }
   };
@@ -93,32 +114,14 @@ BoundFn merge(const KernelSpec& spec) {
   return [delete_old](KernelRun& r) {
     const std::vector<std::string>& parts = r.in_array(0).string_values();
     const std::string& destination = scalar_string(r, 1);
+    io::merge_bundles(parts, destination);
+    if (!delete_old) return;
     namespace fs = std::filesystem;
-    io::BundleWriter writer(destination);
+    const fs::path kept = fs::path(destination).parent_path();
     for (const std::string& part : parts) {
-      const io::BundleReader reader(part);
-      for (const auto& [name, entry] : reader.entries()) {
-        if (name.empty()) continue;
-        if (entry.slices.empty()) writer.add(name, reader.read(name));
-        for (const io::TensorSlice& s : entry.slices)
-          writer.add_slice(name, entry.dims, s, reader.read_slice(name, io::resolve_slice(s, entry.dims)));
-      }
-    }
-    writer.finish();
-    for (const std::string& part : parts) {
-      if (part == destination) continue;
-      std::error_code ignored;
       const fs::path dir = fs::path(part).parent_path();
-      const std::string stem = fs::path(part).filename().string();
-      std::vector<fs::path> old;
-      for (const auto& file : fs::directory_iterator(dir.empty() ? "." : dir, ignored)) {
-        const std::string name = file.path().filename().string();
-        if (name == stem + ".index" || name.starts_with(stem + ".data-")) old.push_back(file.path());
-      }
-      for (const fs::path& file : old) fs::remove(file, ignored);
-      if (delete_old && !dir.empty() && dir != fs::path(destination).parent_path() &&
-          fs::is_empty(dir, ignored))
-        fs::remove(dir, ignored);
+      std::error_code ignored;
+      if (!dir.empty() && dir != kept && fs::is_empty(dir, ignored)) fs::remove(dir, ignored);
     }
   };
 }

@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <set>
 
 #include "graph/support/near.h"
 #include "runtime/io/bundle_format.h"
 #include "runtime/io/crc32c.h"
 #include "runtime/io/file.h"
 #include "runtime/io/table.h"
+#include "runtime/io/v1_tables.h"
 
 namespace sluice::runtime::io {
+namespace {
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
+}  // namespace
 
 std::string shard_path(const std::string& prefix, int shard, int num_shards) {
   char suffix[64];
@@ -18,15 +24,21 @@ std::string shard_path(const std::string& prefix, int shard, int num_shards) {
 }
 
 BundleReader::BundleReader(std::string prefix) : prefix_(std::move(prefix)) {
-  parse_index(prefix_ + ".index");
+  const std::string index = prefix_ + ".index";
+  if (file_exists(index)) {
+    parse_index(index);
+    return;
+  }
+  const std::vector<std::string> files = v1_files(prefix_);
+  SLUICE_REQUIRE(!files.empty(), Code::kNotFound,
+                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for ",
+                 prefix_, " (there is no '", index, "')");
+  v1_ = std::make_unique<V1Tables>(files);
+  v1_->list(&entries_, &slices_);
 }
 BundleReader::~BundleReader() = default;
 
 void BundleReader::parse_index(const std::string& path) {
-  SLUICE_REQUIRE(file_exists(path), Code::kNotFound,
-                 "Unsuccessful TensorSliceReader constructor: Failed to find any "
-                 "matching files for ",
-                 prefix_, " (there is no '", path, "')");
   const std::string bytes = read_file(path);
   TableEntries table = read_table(bytes, path);
   SLUICE_REQUIRE(!table.empty() && table[0].first.empty(), Code::kDataLoss, path,
@@ -78,26 +90,69 @@ const RandomFile& BundleReader::shard(int index) const {
   return *file;
 }
 
-Array BundleReader::read_entry(std::string_view name, const BundleEntry& e) const {
-  SLUICE_REQUIRE(graph::dtype_size(e.dtype) > 0 || e.dtype == DType::kString, Code::kUnimplemented, prefix_,
-                 ": tensor '", name, "' of type ", e.dtype, " cannot be read");
-  const RandomFile& file = shard(e.shard);
+void BundleReader::check_extent(std::string_view name, const BundleEntry& e, const RandomFile& file) const {
   SLUICE_REQUIRE(static_cast<uint64_t>(e.offset) <= file.size() &&
                      static_cast<uint64_t>(e.size) <= file.size() - static_cast<uint64_t>(e.offset),
                  Code::kDataLoss, file.path(), ": truncated: tensor '", name, "' is ", e.size,
                  " bytes at offset ", e.offset, ", the file has ", file.size());
-  if (e.dtype == DType::kString) return read_strings(name, e, file);
-  Array out(e.dtype, e.dims);
-  file.read(static_cast<uint64_t>(e.offset), out.data(), static_cast<uint64_t>(e.size));
-  const uint32_t crc = crc32c_extend(0, out.data(), static_cast<size_t>(e.size));
+}
+
+// In pieces that are still in the cache when their checksum is taken. Null `to`: only checked.
+void BundleReader::read_bytes(std::string_view name, const BundleEntry& e, void* to) const {
+  const RandomFile& file = shard(e.shard);
+  check_extent(name, e, file);
+  uint32_t crc = 0;
+  std::string piece(to ? 0 : std::min<size_t>(kPieceBytes, static_cast<size_t>(e.size)), '\0');
+  for (int64_t done = 0; done < e.size;) {
+    const int64_t n = std::min<int64_t>(kPieceBytes, e.size - done);
+    char* out = to ? static_cast<char*>(to) + done : piece.data();
+    file.read(static_cast<uint64_t>(e.offset + done), out, static_cast<uint64_t>(n));
+    crc = crc32c_extend(crc, out, static_cast<size_t>(n));
+    if (to && e.dtype == DType::kBool)  // a C++ bool is 0 or 1
+      for (int64_t i = 0; i < n; ++i) out[i] = out[i] != 0;
+    done += n;
+  }
   SLUICE_REQUIRE(mask_crc(crc) == e.masked_crc, Code::kDataLoss, file.path(), ": tensor '", name,
                  "': Checksum does not match: stored ", unmask_crc(e.masked_crc),
                  " vs. calculated on the restored bytes ", crc);
-  if (e.dtype == DType::kBool) {  // a C++ bool is 0 or 1
-    auto* bytes = static_cast<unsigned char*>(out.data());
-    for (int64_t i = 0; i < e.size; ++i) bytes[i] = bytes[i] != 0;
-  }
+}
+
+Array BundleReader::read_entry(std::string_view name, const BundleEntry& e) const {
+  if (v1_) return v1_->read(name, e);
+  SLUICE_REQUIRE(graph::dtype_size(e.dtype) > 0 || e.dtype == DType::kString, Code::kUnimplemented, prefix_,
+                 ": tensor '", name, "' of type ", e.dtype, " cannot be read");
+  const RandomFile& file = shard(e.shard);
+  check_extent(name, e, file);
+  if (e.dtype == DType::kString) return read_strings(name, e, file);
+  Array out(e.dtype, e.dims);
+  read_bytes(name, e, out.data());
   return out;
+}
+
+void BundleReader::read_into(std::string_view name, void* to) const {
+  const BundleEntry& e = get(name);
+  SLUICE_REQUIRE(graph::dtype_size(e.dtype) > 0, Code::kInvalidArgument, prefix_, ": tensor '", name,
+                 "' of type ", e.dtype, " has no bytes to read into memory");
+  if (e.slices.empty() && !v1_) return read_bytes(name, e, to);
+  const Array whole = read(name);
+  if (whole.bytes() > 0) std::memcpy(to, whole.data(), whole.bytes());
+}
+
+void BundleReader::verify() const {
+  for (const auto* map : {&entries_, &slices_}) {
+    for (const auto& [key, e] : *map) {
+      if (!e.slices.empty()) continue;
+      const std::string name = map == &slices_ ? cat("(a slice, shard ", e.shard, ")") : key;
+      if (!v1_ && graph::dtype_size(e.dtype) > 0)
+        read_bytes(name, e, nullptr);
+      else
+        (void)read_entry(name, e);
+    }
+  }
+  for (const auto& [key, e] : entries_)
+    for (const TensorSlice& slice : e.slices)
+      SLUICE_REQUIRE(slices_.contains(slice_key(key, slice)), Code::kDataLoss, prefix_,
+                     ": a slice of tensor '", key, "' is missing");
 }
 
 Array BundleReader::read_strings(std::string_view name, const BundleEntry& e, const RandomFile& file) const {
@@ -135,8 +190,12 @@ Array BundleReader::assemble(std::string_view name, const BundleEntry& e) const 
     if (__builtin_add_overflow(listed, graph::num_elements(it->second.dims), &listed)) listed = INT64_MAX;
     parts.emplace_back(std::move(resolved), &it->second);
   }
-  for (int i = 0; i < num_shards_; ++i) stored_bytes += shard(i).size();
   const uint64_t width = std::max<uint64_t>(graph::dtype_size(e.dtype), 1);
+  if (v1_) stored_bytes = width * v1_->max_elements();
+  std::set<int> shards;
+  for (const auto& [slice, entry] : parts) shards.insert(entry->shard);
+  if (!v1_)
+    for (int i : shards) stored_bytes += shard(i).size();
   if (listed < elements) insufficient("together they are smaller");
   SLUICE_REQUIRE(static_cast<uint64_t>(elements) <= stored_bytes / width && listed / 2 <= elements,
                  Code::kDataLoss, prefix_, ": the slices of tensor '", name,
@@ -170,67 +229,6 @@ Array BundleReader::read_slice(std::string_view name, const TensorSlice& slice) 
   }
   Array whole = read(name);
   return covers(resolved, e.dims) ? whole : extract_slice(whole, resolved);
-}
-
-BundleWriter::BundleWriter(std::string prefix)
-    : prefix_(std::move(prefix)), data_(std::make_unique<AtomicFile>(shard_path(prefix_, 0, 1))) {}
-BundleWriter::~BundleWriter() = default;
-
-BundleEntry BundleWriter::append(const std::string& name, const Array& value) {
-  SLUICE_REQUIRE(data_, Code::kFailedPrecondition, prefix_, ": the checkpoint is already finished");
-  SLUICE_REQUIRE(!name.empty() && name[0] != '\0', Code::kInvalidArgument, prefix_,
-                 ": a tensor needs a name");
-  SLUICE_REQUIRE(graph::dtype_size(value.dtype()) > 0 || value.dtype() == DType::kString,
-                 Code::kUnimplemented, prefix_, ": tensor '", name, "' of type ", value.dtype(),
-                 " cannot be saved");
-  BundleEntry e{.dtype = value.dtype(), .dims = value.dims(), .offset = static_cast<int64_t>(data_->size())};
-  uint32_t crc = 0;
-  if (value.dtype() == DType::kString) {
-    data_->append(encode_strings(value.string_values(), &crc));
-  } else {
-    crc = crc32c_extend(0, value.data(), value.bytes());
-    data_->append({static_cast<const char*>(value.data()), value.bytes()});
-  }
-  e.size = static_cast<int64_t>(data_->size()) - e.offset;
-  e.masked_crc = mask_crc(crc);
-  return e;
-}
-
-void BundleWriter::add(const std::string& name, const Array& value) {
-  SLUICE_REQUIRE(!entries_.contains(name), Code::kInvalidArgument, prefix_, ": Adding duplicate key: ", name);
-  entries_.emplace(name, append(name, value));
-}
-
-void BundleWriter::add_slice(const std::string& name, const Dims& full_dims, const TensorSlice& slice,
-                             const Array& value) {
-  const TensorSlice resolved = resolve_slice(slice, full_dims);
-  SLUICE_REQUIRE(slice_dims(resolved) == value.dims(), Code::kInvalidArgument, prefix_, ": the slice of '",
-                 name, "' is ", graph::dims_string(slice_dims(resolved)), ", its value ",
-                 graph::dims_string(value.dims()));
-  if (covers(resolved, full_dims)) return add(name, value);
-  BundleEntry& whole =
-      entries_.try_emplace(name, BundleEntry{.dtype = value.dtype(), .dims = full_dims}).first->second;
-  SLUICE_REQUIRE(whole.dims == full_dims && whole.dtype == value.dtype() && whole.size == 0,
-                 Code::kInvalidArgument, prefix_, ": the slices of '", name,
-                 "' do not agree on its shape and type");
-  const std::string key = slice_key(name, slice);
-  SLUICE_REQUIRE(!entries_.contains(key), Code::kInvalidArgument, prefix_,
-                 ": Adding duplicate slice of: ", name);
-  whole.slices.push_back(slice);
-  entries_.emplace(key, append(name, value));
-}
-
-void BundleWriter::finish() {
-  SLUICE_REQUIRE(data_, Code::kFailedPrecondition, prefix_, ": the checkpoint is already finished");
-  TableBuilder index;
-  index.add("", encode_bundle_header(1));
-  for (const auto& [key, entry] : entries_) index.add(key, encode_bundle_entry(entry));
-  AtomicFile index_file(prefix_ + ".index");
-  index_file.append(index.finish());
-  index_file.sync();  // a full disk shows before anything is replaced
-  data_->commit();
-  data_.reset();
-  index_file.commit();
 }
 
 }  // namespace sluice::runtime::io

@@ -3,10 +3,13 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include <filesystem>
+
 #include "graph/proto/checkpoint.pb.h"
 #include "graph/support/log.h"
 #include "graph/support/near.h"
 #include "runtime/io/file.h"
+#include "runtime/io/v1_tables.h"
 
 namespace sluice::runtime::io {
 namespace {
@@ -29,7 +32,9 @@ std::string with_slash(const std::string& directory) {
 std::string relative_to(const std::string& directory, const std::string& path) {
   const std::string base = with_slash(directory);
   if (path.starts_with(base)) return path.substr(base.size());
-  return path;
+  if (path.empty() || path[0] == '/' || directory.starts_with("/")) return path;
+  // Both as seen from the working directory; a reader joins the path to its own name for the directory.
+  return std::filesystem::path(path).lexically_relative(base).string();
 }
 
 std::string joined(const std::string& directory, const std::string& path) {
@@ -78,16 +83,17 @@ std::vector<Array> restore_tensors(const std::string& prefix, const std::vector<
       continue;
     }
     if (e->dtype != base_dtype(dtypes[i]))
-      wrong += cat(wrong.empty() ? "" : "\n", "tensor_name = ", names[i], "; expected dtype ",
-                   base_dtype(dtypes[i]), " does not equal original dtype ", e->dtype);
+      wrong += cat("\ntensor_name = ", names[i], "; expected dtype ", base_dtype(dtypes[i]),
+                   " does not equal original dtype ", e->dtype);
     if (specs[i].known && e->dims != specs[i].full_dims)
-      wrong += cat(wrong.empty() ? "" : "\n", "tensor_name = ", names[i], "; shape in shape_and_slice spec ",
+      wrong += cat("\ntensor_name = ", names[i], "; shape in shape_and_slice spec ",
                    graph::dims_string(specs[i].full_dims),
                    " does not match the shape stored in checkpoint: ", graph::dims_string(e->dims));
   }
-  SLUICE_REQUIRE(missing.empty(), Code::kNotFound, prefix, ": ", missing_count, " of ", names.size(),
-                 " tensors are missing: ", missing);
-  SLUICE_REQUIRE(wrong.empty(), Code::kInvalidArgument, prefix, ": ", wrong);
+  if (missing_count > 0)
+    throw_error(Code::kNotFound, cat(prefix, ": ", missing_count, " of ", names.size(),
+                                     " tensors are missing: ", missing, wrong));
+  SLUICE_REQUIRE(wrong.empty(), Code::kInvalidArgument, prefix, ": ", wrong.substr(1));
   std::vector<Array> out;
   out.reserve(names.size());
   for (size_t i = 0; i < names.size(); ++i)
@@ -96,11 +102,13 @@ std::vector<Array> restore_tensors(const std::string& prefix, const std::vector<
 }
 
 void write_checkpoint_state(const std::string& directory, const CheckpointState& state,
-                            const std::string& file_name) {
+                            const std::string& file_name, bool relative) {
+  auto stored = [&](const std::string& p) {
+    return relative ? relative_to(directory, p) : std::filesystem::absolute(p).lexically_normal().string();
+  };
   proto::CheckpointState out;
-  out.set_model_checkpoint_path(relative_to(directory, state.model_checkpoint_path));
-  for (const auto& p : state.all_model_checkpoint_paths)
-    out.add_all_model_checkpoint_paths(relative_to(directory, p));
+  out.set_model_checkpoint_path(stored(state.model_checkpoint_path));
+  for (const auto& p : state.all_model_checkpoint_paths) out.add_all_model_checkpoint_paths(stored(p));
   for (double t : state.timestamps) out.add_all_model_checkpoint_timestamps(t);
   out.set_last_preserved_timestamp(state.last_preserved_timestamp);
   std::string text;
@@ -139,6 +147,8 @@ std::string latest_checkpoint(const std::string& directory, const std::string& f
                                                                   : std::string();
 }
 
-bool checkpoint_exists(const std::string& prefix) { return file_exists(prefix + ".index"); }
+bool checkpoint_exists(const std::string& prefix) {
+  return !prefix.empty() && (file_exists(prefix + ".index") || !v1_files(prefix).empty());
+}
 
 }  // namespace sluice::runtime::io

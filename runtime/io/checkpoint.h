@@ -31,17 +31,17 @@ struct CheckpointState {
   bool operator==(const CheckpointState&) const = default;
 };
 
-/// Writes `<directory>/<file_name>` atomically. Paths inside the directory are stored relative to it, so that
-/// the directory may be moved.
+/// Writes `<directory>/<file_name>` atomically. Paths are stored relative to the directory, so that it may be
+/// moved; absolute ones that lie elsewhere stay, and with `relative` false all become absolute.
 void write_checkpoint_state(const std::string& directory, const CheckpointState& state,
-                            const std::string& file_name = "checkpoint");
+                            const std::string& file_name = "checkpoint", bool relative = true);
 /// nullopt when there is none, or (with a warning) when it cannot be read. Relative paths are joined to the
 /// directory.
 std::optional<CheckpointState> read_checkpoint_state(const std::string& directory,
                                                      const std::string& file_name = "checkpoint");
 /// The latest checkpoint's prefix if its index file exists, else "".
 std::string latest_checkpoint(const std::string& directory, const std::string& file_name = "checkpoint");
-/// True when `<prefix>.index` exists.
+/// True when `<prefix>.index` or a V1 file of that name exists.
 bool checkpoint_exists(const std::string& prefix);
 
 }  // namespace sluice::runtime::io
