@@ -248,6 +248,13 @@ Variable Optimizer::slot(const Variable& v, const std::string& slot, Loc loc, do
   o.use_resource = v.is_resource();
   o.regularizer = [](const Variable&) { return Tensor(); };
   Variable made = get_variable(g, "", v.shape().dims(), o, loc);
+  if (const auto& part = v.info()->slice) {
+    // The slots of a partitioned variable's parts are parts of one slot.
+    graph::SaveSlice slice = *part;
+    const size_t at = made.name().rfind(v.name() + "/");
+    slice.full_name += "/" + made.name().substr(at + v.name().size() + 1);
+    made.info()->slice = std::make_shared<const graph::SaveSlice>(std::move(slice));
+  }
   slots_[slot][&v.node()] = made;
   return made;
 }

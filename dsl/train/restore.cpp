@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "dsl/require.h"
@@ -42,7 +43,8 @@ std::string join(const std::vector<std::string>& names) {
 
 // One variable and what it will hold.
 struct Item {
-  const std::string* name;
+  const std::string* name;  // in the list
+  std::string key;          // in the checkpoint
   const Variable* variable;
   Dims dims;  // the shape it takes
   std::shared_ptr<runtime::Variable> target;
@@ -81,17 +83,17 @@ void read_value(const io::BundleReader& reader, Item* item) {
   const auto& slice = v.info()->slice;
   item->value = std::make_shared<VariableBuffer>(ValueSpec{v.dtype(), item->dims, layout});
   if (slice || v.dtype() == DType::kString) {
-    Array value = slice ? reader.read_slice(*item->name, io::parse_slice_spec(slice_spec(v)).slice)
-                        : reader.read(*item->name);
+    Array value = slice ? reader.read_slice(item->key, io::parse_slice_spec(slice_spec(v)).slice)
+                        : reader.read(item->key);
     value = value.reshaped(item->dims);
     if (v.dtype() == DType::kString)
       item->value->strings = std::move(value);
     else
       runtime::reorder(v.dtype(), item->dims, Layout{}, value.data(), layout, item->value->buffer.data());
   } else if (layout.plain()) {
-    reader.read_into(*item->name, item->value->buffer.data());
+    reader.read_into(item->key, item->value->buffer.data());
   } else {
-    const Array value = reader.read(*item->name).reshaped(item->dims);
+    const Array value = reader.read(item->key).reshaped(item->dims);
     runtime::reorder(v.dtype(), item->dims, Layout{}, value.data(), layout, item->value->buffer.data());
   }
 }
@@ -108,18 +110,23 @@ void restore_variables(runtime::Session& session, const std::string& path,
   std::vector<std::string> known, missing, missing_lines, wrong;
   std::set<std::string_view> used;
   for (const auto& [key, e] : reader.entries())
-    if (!key.starts_with(kResumePrefix)) known.push_back(key);
+    if (!key.starts_with(kResumePrefix) && !key.starts_with("_CHECKPOINTABLE")) known.push_back(key);
   std::vector<Item> items;
+  // Checkpoints of TF2's objects hold variables under attribute paths, and a list of the names they had.
+  const std::map<std::string, std::string> by_object = io::object_graph_names(reader);
   for (const auto& [name, v] : variables) {
     const io::BundleEntry* e = reader.find(name);
-    used.insert(name);
+    const auto mapped = by_object.find(name);
+    const std::string& key = !e && mapped != by_object.end() ? mapped->second : name;
+    if (!e) e = reader.find(key);
+    used.insert(key);
     if (!e) {
       if (!missing.empty() && missing.back() == name) continue;  // the next part of it
       missing.push_back(name);
       missing_lines.push_back(cat("Key ", name, " not found in checkpoint.", did_you_mean(name, known)));
       continue;
     }
-    Item item{.name = &name, .variable = &v};
+    Item item{.name = &name, .key = key, .variable = &v};
     if (std::string why = misfit(&item, *e, rules); !why.empty())
       wrong.push_back(std::move(why));
     else
@@ -138,8 +145,10 @@ void restore_variables(runtime::Session& session, const std::string& path,
     if (!wrong.empty()) text += cat("\n", wrong.size(), " of ", variables.size(), " variables do not fit:");
     for (const std::string& line : wrong) text += "\n  " + line;
     if (!surplus.empty()) text += cat("\nThe checkpoint also holds, and no variable takes: ", join(surplus));
-    if (reader.find("_CHECKPOINTABLE_OBJECT_GRAPH"))
-      text += "\nThe checkpoint is object-based (tf.train.Checkpoint): its tensors go by attribute paths.";
+    if (!by_object.empty())
+      text +=
+          "\nThe checkpoint is object-based (tf.train.Checkpoint); the names it lists for its variables were "
+          "tried.";
     text += "\nNo variable was changed.";
     throw_error(absent ? Code::kNotFound : Code::kInvalidArgument, text);
   }

@@ -128,6 +128,10 @@ void merge_bundles(const std::vector<std::string>& prefixes, const std::string& 
 
 /// "P.data-00000-of-00001".
 std::string shard_path(const std::string& prefix, int shard, int num_shards);
+/// Of an object-based checkpoint (tf.train.Checkpoint): a variable's name → the key its tensor has; empty for
+/// others. DataLoss when its object graph cannot be read.
+std::map<std::string, std::string> object_graph_names(const BundleReader& reader);
+
 /// The number of data files to write a new checkpoint at `prefix` with, at least `wanted`: one more where the
 /// index that is there refers to files of the same names.
 int free_shard_count(const std::string& prefix, int wanted);

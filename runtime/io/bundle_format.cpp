@@ -103,6 +103,23 @@ BundleEntry decode_bundle_entry(std::string_view bytes, const std::string& key, 
   return out;
 }
 
+std::map<std::string, std::string> object_graph_names(const BundleReader& reader) {
+  constexpr const char* kKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
+  std::map<std::string, std::string> out;
+  const BundleEntry* e = reader.find(kKey);
+  if (!e || e->dtype != DType::kString || !e->dims.empty()) return out;
+  const Array value = reader.read(kKey);
+  const std::string& bytes = value.string_values()[0];
+  google::protobuf::LogSilencer quiet;
+  proto::TrackableObjectGraph graph;
+  SLUICE_REQUIRE(graph.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), Code::kDataLoss,
+                 reader.prefix(), ": the object graph cannot be read");
+  for (const auto& node : graph.nodes())
+    for (const auto& a : node.attributes())
+      if (!a.full_name().empty()) out.emplace(a.full_name(), a.checkpoint_key());
+  return out;
+}
+
 std::string encode_strings(const std::vector<std::string>& strings, uint32_t* crc) {
   std::string out;
   *crc = 0;

@@ -164,7 +164,23 @@ def savers(folder):
         check(len(glob.glob(again + ".data-*")) == 2, "as two data files")
 
 
+def object_based(folder):
+    """tf.train.Checkpoint's keys are attribute paths; the names are in its object graph."""
+    prefix = os.path.join(folder, "objects")
+    rng = np.random.RandomState(2)
+    values = {"w": rng.rand(3, 2).astype(np.float32), "global_step": np.int64(7), "emb": rng.rand(7, 3).astype(np.float32)}
+    with tf.Graph().as_default(), tf.Session() as s:
+        variables = {n: tf.get_variable(n, initializer=v, use_resource=True) for n, v in values.items()}
+        s.run(tf.global_variables_initializer())
+        prefix = tf.train.Checkpoint(**{"my_" + n: v for n, v in variables.items()}).save(prefix, session=s)
+    ours = tool("save", os.path.join(folder, "from_objects"), "2", prefix).split()[0]
+    lines = lines_of(ours)
+    bad = [n for n, v in values.items() if not same(lines[n], v, tf.as_dtype(v.dtype))]
+    check(not bad, f"we restore an object-based checkpoint by variable names {bad}")
+
+
 with tempfile.TemporaryDirectory() as folder:
+    object_based(folder)
     ours_read_by_tensorflow(folder)
     theirs_read_by_us(folder)
     savers(folder)

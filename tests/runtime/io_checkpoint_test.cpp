@@ -219,5 +219,24 @@ TEST(V1, DamageIsDataLossNamingTheFile) {
   EXPECT_EQ(error_of([&] { BundleReader r(t / "m"); }), Code::kDataLoss);
 }
 
+TEST(ObjectGraph, ListsTheNamesOfVariables) {
+  const TempFolder t;
+  proto::TrackableObjectGraph graph;
+  auto* a = graph.add_nodes()->add_attributes();
+  a->set_name("VARIABLE_VALUE");
+  a->set_full_name("dense/kernel");
+  a->set_checkpoint_key("model/kernel/.ATTRIBUTES/VARIABLE_VALUE");
+  graph.add_nodes()->add_attributes()->set_checkpoint_key("nameless");
+  const std::string key = "_CHECKPOINTABLE_OBJECT_GRAPH";
+  save_tensors(t / "m", {key}, {}, {Array::strings({}, {graph.SerializeAsString()})});
+  EXPECT_EQ(
+      object_graph_names(BundleReader(t / "m")),
+      (std::map<std::string, std::string>{{"dense/kernel", "model/kernel/.ATTRIBUTES/VARIABLE_VALUE"}}));
+  save_tensors(t / "bad", {key}, {}, {Array::strings({}, {"\xff"})});
+  EXPECT_EQ(error_of([&] { object_graph_names(BundleReader(t / "bad")); }), Code::kDataLoss);
+  save_tensors(t / "none", {"a"}, {}, {Array::scalar(1.0f)});
+  EXPECT_TRUE(object_graph_names(BundleReader(t / "none")).empty());
+}
+
 }  // namespace
 }  // namespace sluice::runtime::io

@@ -140,6 +140,23 @@ TEST_F(PartitionedSaves, TheNodesOfTheSaverDoTheSame) {
   EXPECT_EQ(floats(t.run({e.as_tensor()})[0]), floats(io::BundleReader(at("n")).read("e")));
 }
 
+TEST_F(PartitionedSaves, SlotsOfThePartsAreOneSlot) {
+  Graph g;
+  PartitionedVariable e = get_variable(g, "e", {5, 2}, fixed_size_partitioner(2), {.initializer = counting_up()});
+  AdamOptimizer optimizer(0.1);
+  optimizer.minimize(reduce_sum(square(e.as_tensor())));
+  Saver saver(g);
+  Session s(g);
+  s.run({}, {}, {&global_variables_initializer(g)});
+  saver.save(s, at("m"));
+  const io::BundleReader reader(at("m"));
+  for (const char* name : {"e", "e/Adam", "e/Adam_1"}) {
+    ASSERT_TRUE(reader.find(name)) << name;
+    EXPECT_EQ(reader.read(name).dims(), (Dims{5, 2}));
+  }
+  EXPECT_FALSE(reader.find("e/part_0/Adam"));
+}
+
 TEST_F(PartitionedSaves, MayBeRenamedAndMustFit) {
   Graph g;
   PartitionedVariable e =
