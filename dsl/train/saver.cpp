@@ -188,8 +188,9 @@ Node* Saver::add_restore(const std::vector<Named>& vars, const std::string& name
     const Variable& v = vars[i].second;
     Output value = restore->output(static_cast<int>(i));
     if (o_.reshape && v.shape().fully_known()) {
+      const Shape shape = v.shape();
       std::vector<int32_t> dims;
-      for (int64_t d : v.shape().dims()) dims.push_back(static_cast<int32_t>(d));
+      for (int64_t d : shape.dims()) dims.push_back(static_cast<int32_t>(d));
       value = e.op("Reshape", {value, e.i32s(dims, "Reshape/shape")});
     }
     if (v.is_resource()) {
