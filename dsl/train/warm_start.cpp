@@ -69,8 +69,9 @@ void RestoreList::add(const std::string& name_in_checkpoint, const PartitionedVa
 RestoreList renamed_by_regex(const std::vector<Variable>& variables, const std::string& pattern,
                              const std::string& replacement) {
   const std::regex expression = regex_of(pattern);
+  const RestoreList own(variables);
   RestoreList out;
-  for (const auto& [name, v] : RestoreList(variables).items())
+  for (const auto& [name, v] : own.items())
     out.add(std::regex_replace(name, expression, replacement), v);
   return out;
 }
