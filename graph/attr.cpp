@@ -1,12 +1,14 @@
 #include "graph/attr.h"
 
+#include "graph/support/quote.h"
+
 namespace sluice::graph {
 namespace {
 
 template <class T>
 std::string one(const T& v) {
   if constexpr (std::is_same_v<T, std::string>)
-    return cat('"', v, '"');
+    return quoted(v);
   else if constexpr (std::is_same_v<T, FuncAttr>)
     return cat('@', v.name);
   else

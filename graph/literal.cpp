@@ -1,5 +1,7 @@
 #include "graph/literal.h"
 
+#include "graph/support/quote.h"
+
 namespace sluice::graph {
 namespace {
 
@@ -116,7 +118,7 @@ std::string Literal::str(int max_elements) const {
   for (int64_t i = 0; i < n; ++i) {
     if (i) s += ", ";
     if (dtype_ == DType::kString) {
-      s += cat('"', (*strings_)[static_cast<size_t>(i)], '"');
+      s += quoted((*strings_)[static_cast<size_t>(i)]);
     } else if (dtype_size(dtype_) == 0 || is_complex(dtype_) || dtype_ == DType::kHalf ||
                dtype_ == DType::kBfloat16) {
       s += "?";

@@ -155,6 +155,19 @@ TEST_F(GraphTest, ACycleIsNamed) {
   EXPECT_THAT(error_of([&] { topological_order(g); }), HasSubstr("cycle through node 'p'"));
 }
 
+TEST_F(GraphTest, TextHasOneLineANodeWhateverItsAttrsHold) {
+  Node& x = *in(g, {2}, "x").node;
+  g.set_attr(x, "_s", "a\n\"b\"\\\t\x01ü");
+  g.set_attr(x, "_l", std::vector<std::string>{"p\r", "q"});
+  g.set_attr(x, "_t", Literal::strings({"two\nlines"}));
+  in(g, {}, "y");
+  const std::string text = g.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_THAT(text, HasSubstr("_s=\"a\\n\\\"b\\\"\\\\\\t\\x01ü\""));
+  EXPECT_THAT(text, HasSubstr("_l=[\"p\\r\",\"q\"]"));
+  EXPECT_THAT(text, HasSubstr("\"two\\nlines\""));
+}
+
 TEST_F(GraphTest, CollectionsKeepOrderAndFilterByScopeAtTheStart) {
   const Output a = in(g, {}, "m/a"), b = in(g, {}, "n/b");
   g.collections().add("c", GraphElement{a.node, 0});
