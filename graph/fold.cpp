@@ -74,16 +74,21 @@ std::optional<Literal> constant_value(Output output) {
   return l.reshaped(p->dims());
 }
 
-Shape handle_shape(Output handle) {
+const Node* variable_behind(Output handle) {
   // A handle passes through identities, switches and loop entries unchanged: follow input 0 back to its
   // maker.
   for (int hops = 0; hops < 10'000 && handle; ++hops) {
     const Node& n = *handle.node;
-    if (n.has(kVariable)) return n.attr_or<Shape>("shape", Shape());
-    if (n.num_inputs() == 0 || !n.input(0) || n.input(0).dtype() != DType::kResource) return Shape();
+    if (n.has(kVariable)) return &n;
+    if (n.num_inputs() == 0 || !n.input(0) || n.input(0).dtype() != DType::kResource) return nullptr;
     handle = n.input(0);
   }
-  return Shape();
+  return nullptr;
+}
+
+Shape handle_shape(Output handle) {
+  const Node* variable = variable_behind(handle);
+  return variable ? variable->attr_or<Shape>("shape", Shape()) : Shape();
 }
 
 }  // namespace sluice::graph

@@ -38,7 +38,9 @@ class FoldContext {
 std::optional<Literal> constant_value(Output output);
 /// What is known of an integer output's elements; nullopt when nothing is.
 std::optional<PartialInts> partial_value(Output output);
-/// Shape of the variable behind a resource handle.
+/// The node that made the variable behind a resource handle; null when that can't be told from the graph.
+const Node* variable_behind(Output handle);
+/// Shape of the variable behind a resource handle; unknown when the variable is.
 Shape handle_shape(Output handle);
 
 }  // namespace sluice::graph

@@ -56,6 +56,23 @@ std::string scoped_device(const ScopeState& scopes, const std::string& own) {
   return d.str();
 }
 
+// What an op reads from or writes to a variable has the variable's type. TensorFlow checks it in the shape
+// rules of most resource ops; here one place does for all.
+void check_handle_types(const Node& n, const InferContext& c) {
+  if (!n.has(kReadsVariable) && !n.has(kWritesVariable)) return;
+  const AttrValue* value = n.find_attr("dtype");
+  if (!value) value = n.find_attr("T");
+  const DType* type = value ? value->get_if<DType>() : nullptr;
+  if (!type) return;
+  for (const Output& in : n.inputs()) {
+    if (!in || in.dtype() != DType::kResource) continue;
+    const Node* variable = variable_behind(in);
+    const DType held = variable ? variable->attr_or<DType>("dtype", DType::kInvalid) : DType::kInvalid;
+    if (held != DType::kInvalid && held != *type)
+      c.fail(cat("Trying to read variable with wrong dtype. Expected ", held, " got ", *type));
+  }
+}
+
 }  // namespace
 
 Graph::Graph(const OpRegistry& ops) : ops_(ops), scopes_(std::make_unique<ScopeState>()) {}
@@ -346,6 +363,7 @@ void Graph::infer_shapes(Node& n) {
       [&](int i) { return n.inputs_[static_cast<size_t>(i)] ? partial_value(n.input(i)) : std::nullopt; },
       [&](int i) { return n.inputs_[static_cast<size_t>(i)] ? handle_shape(n.input(i)) : Shape(); });
   try {
+    check_handle_types(n, c);
     n.def_->infer(c);
   } catch (const Error& e) {
     if (!e.node().empty()) throw;

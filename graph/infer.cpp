@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/fold.h"
 #include "graph/support/check.h"
 
 namespace sluice::graph {
@@ -100,6 +101,12 @@ int InferContext::axis(int64_t axis, int rank) const {
 void InferContext::fail(const std::string& why) const {
   std::string s = cat(why, " for '", node_.name(), "' (op: '", node_.op(), "') with input shapes: ");
   for (int i = 0; i < num_inputs(); ++i) s += cat(i ? ", " : "", input(i));
+  // A handle's own shape says nothing; its variable does.
+  if (node_.has(kReadsVariable) || node_.has(kWritesVariable)) {
+    const Node* variable = num_inputs() > 0 ? variable_behind(node_.input(0)) : nullptr;
+    if (variable)
+      s += cat("; the variable is '", variable->name(), "' ", graph::handle_shape(node_.input(0)));
+  }
   throw Error(Code::kInvalidArgument, s + ".", node_.name(), node_.loc());
 }
 

@@ -7,6 +7,7 @@
 namespace sluice::graph {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -19,6 +20,25 @@ class OpShape : public ::testing::Test, protected OpsGraph {
     return op("VariableV2", {}, {{"dtype", t}, {"shape", std::move(s)}});
   }
 };
+
+// TensorFlow's words; its shape rules of the Apply ops leave the check to the run.
+TEST_F(OpShape, ResourceOpsHaveTheTypeOfTheirVariable) {
+  const Output v =
+      g.add(
+           {.op = "VarHandleOp", .name = "weights", .attrs = {{"dtype", DType::kFloat}, {"shape", Shape{2}}}})
+          .output();
+  const Output same = op("Identity", {v}), i = vec({1, 2});
+  const Output d = in(Dims{2}, "d", DType::kDouble), rate = in(Dims{}, "rate", DType::kDouble);
+  const AttrMap as_int{{"dtype", DType::kInt32}};
+  for (const std::string& e :
+       {error("ReadVariableOp", {v}, as_int), error("ReadVariableOp", {same}, as_int),
+        error("AssignVariableOp", {v, i}), error("AssignAddVariableOp", {v, i}),
+        error("ResourceGather", {v, i}, as_int), error("ResourceScatterAdd", {v, i, i})})
+    EXPECT_THAT(e, AllOf(HasSubstr("Trying to read variable with wrong dtype. Expected float got int32"),
+                         HasSubstr("the variable is 'weights' [2]")));
+  EXPECT_THAT(error("ResourceApplyGradientDescent", {v, rate, d}), HasSubstr("Expected float got double"));
+  EXPECT_EQ(op("ReadVariableOp", {same}, {{"dtype", DType::kFloat}}).shape(), (Shape{2}));
+}
 
 TEST_F(OpShape, TheStandardOpsAllParse) { EXPECT_GT(standard_ops().names().size(), 250u); }
 
