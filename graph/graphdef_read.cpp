@@ -1,6 +1,6 @@
 // GraphDef → Graph. Everything that can be checked from the message alone is checked before the first node is
-// made, in this order: versions, names, ops, inputs, arity and types, order. So one error names node and
-// rule, and a graph whose import failed there is unchanged.
+// made, in this order: versions, names, ops, inputs, arity and types, order, loop frames. So one error names
+// node and rule, and a graph whose import failed there is unchanged.
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "graph/graphdef_internal.h"
+#include "graph/loop_frames.h"
 #include "graph/proto/graph.pb.h"
 #include "graph/scopes.h"
 #include "graph/support/log.h"
@@ -55,6 +56,7 @@ class Reader {
     for (int i = 0; i < in_.node_size(); ++i) read_attrs(i);
     for (int i = 0; i < in_.node_size(); ++i) check_types(i);
     const std::vector<int> order = sort();
+    check_frames(order);
     made_.resize(drafts_.size());
     for (int i : order) make(i);
     connect_back_edges();
@@ -406,6 +408,26 @@ class Reader {
     }
     if (order.size() != n) fail_cycle(pending, n - order.size());
     return order;
+  }
+
+  void check_frames(const std::vector<int>& order) {
+    const auto loops = [](const Draft& d) { return d.def->has(kControlFlow); };
+    if (std::none_of(drafts_.begin(), drafts_.end(), loops)) return;
+    std::vector<FrameNode> nodes(drafts_.size());
+    for (size_t i = 0; i < drafts_.size(); ++i) {
+      const Draft& d = drafts_[i];
+      nodes[i].name = node(static_cast<int>(i)).name();
+      nodes[i].role = loop_role(*d.def);
+      const auto frame = d.attrs.find("frame_name");
+      if (nodes[i].role == LoopRole::kEnters && frame != d.attrs.end())
+        if (const auto* name = frame->second.get_if<std::string>()) nodes[i].frame_name = *name;
+      for (const InputRef& ref : d.inputs)
+        if (ref.source >= 0 && !is_back_edge(ref, d)) nodes[i].inputs.push_back(ref.source);
+    }
+    const auto fault = find_frame_fault(nodes, order);
+    if (!fault) return;
+    at(fault->node);
+    fail(fault->rule);
   }
 
   // Walking backwards through unplaced nodes, a cycle is entered after at most n steps.

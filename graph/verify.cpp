@@ -1,8 +1,10 @@
 #include "graph/verify.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
+#include "graph/loop_frames.h"
 #include "graph/node_resolve.h"
 #include "graph/scopes.h"
 
@@ -124,10 +126,34 @@ class Verifier {
 
   void order() {
     try {
-      topological_order(graph_);
+      frames(topological_order(graph_));
     } catch (const Error& e) {
       out_.push_back({e.node(), e.message()});
     }
+  }
+
+  void frames(const std::vector<Node*>& order) {
+    const auto loops = [](const Node* n) { return n->has(kControlFlow); };
+    if (std::none_of(order.begin(), order.end(), loops)) return;
+    std::unordered_map<const Node*, int> position;
+    std::vector<int> places(order.size());
+    std::vector<FrameNode> nodes(order.size());
+    for (size_t i = 0; i < order.size(); ++i) {
+      const Node& n = *order[i];
+      position[&n] = places[i] = static_cast<int>(i);
+      nodes[i].name = n.name();
+      nodes[i].role = loop_role(n.def());
+      const AttrValue* frame = n.find_attr("frame_name");
+      if (const auto* name = frame ? frame->get_if<std::string>() : nullptr) nodes[i].frame_name = *name;
+      const auto add_input = [&](const Node* from) {
+        const auto at = position.find(from);  // what is not there yet comes over a back edge
+        if (at != position.end() && at->second < static_cast<int>(i)) nodes[i].inputs.push_back(at->second);
+      };
+      for (const Output& in : n.inputs()) add_input(in.node);
+      for (const Node* c : n.control_inputs()) add_input(c);
+    }
+    if (const auto fault = find_frame_fault(nodes, places))
+      add(*order[static_cast<size_t>(fault->node)], fault->rule);
   }
 
   const Graph& graph_;

@@ -1,6 +1,7 @@
 // Switch-and-merge control flow (graph-and-training §8.3): definitions, so that graphs which hold it load,
 // show and travel. Running loops is the executor's business.
 
+#include "graph/loop_frames.h"
 #include "graph/ops/register.h"
 #include "graph/ops/shapes.h"
 
@@ -102,6 +103,7 @@ void register_control(OpRegistry& r) {
          .outputs = {"output: Ref(T)"},
          .attrs = {"T: type", "N: int >= 1"},
          .doc = "The reference that index names.",
+         .traits = kControlFlow | kAllowsUninitialized,
          .infer = ref_select_shape});
   r.add({.name = "LoopCond",
          .inputs = {"input: bool"},
@@ -121,3 +123,15 @@ void register_control(OpRegistry& r) {
 }
 
 }  // namespace sluice::graph::ops
+
+namespace sluice::graph {
+
+LoopRole loop_role(const OpDef& def) {
+  if (!def.has(kControlFlow)) return LoopRole::kStays;
+  if (def.has(kLoopBack)) return LoopRole::kRepeats;
+  if (def.name == "Enter" || def.name == "RefEnter") return LoopRole::kEnters;
+  if (def.name == "Exit" || def.name == "RefExit") return LoopRole::kLeaves;
+  return LoopRole::kStays;
+}
+
+}  // namespace sluice::graph

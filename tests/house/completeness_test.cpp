@@ -25,8 +25,8 @@ const std::map<std::string, std::string>& no_gradient_yet() {
   return m;
 }
 
-// Control ops are defined so that graph files load and print; RefSelect is one of them in all but its trait.
-bool is_definition_only(const OpDef& d) { return d.has(graph::kControlFlow) || d.name == "RefSelect"; }
+// Control ops are defined so that graph files load and print.
+bool is_definition_only(const OpDef& d) { return d.has(graph::kControlFlow); }
 
 template <class Pred>
 std::string list_where(Pred&& missing) {

@@ -99,9 +99,8 @@ TEST(Coverage, EveryOpHasAReferenceKernel) {
   std::vector<std::string> missing;
   for (const std::string& name : graph::standard_ops().names()) {
     if (graph::standard_ops().get(name).has(graph::kControlFlow)) continue;
-    // A library does not end its process; a choice among references is made while a plan is built or not at
-    // all.
-    if (name == "Abort" || name == "RefSelect") continue;
+    // A library does not end its process.
+    if (name == "Abort") continue;
     const auto candidates = runtime::standard_kernels().candidates(name);
     if (std::none_of(candidates.begin(), candidates.end(), [](const auto* d) { return d->reference; }))
       missing.push_back(name);
