@@ -245,6 +245,25 @@ Output reverse_cumsum(Grad& g, Output x) {
               {{"exclusive", g.attr<bool>("exclusive")}, {"reverse", !g.attr<bool>("reverse")}});
 }
 
+// TensorFlow divides the sum of the products that hold x by x. That is right behind no zero; past the first
+// one every product vanishes and so does the gradient. At the first zero itself the product of the others is
+// what a scan gives that counts it as 1.
+Output cumprod_gradient(Grad& g) {
+  const AttrMap attrs{{"exclusive", g.attr<bool>("exclusive")}, {"reverse", g.attr<bool>("reverse")}};
+  const auto sum_of_products = [&](Output x) {
+    return reverse_cumsum(g, mul(g, g.op("Cumprod", {x, g.x(1)}, attrs), g.dy()));
+  };
+  const Output x = g.x(0);
+  const Output divided = g.op("DivNoNan", {sum_of_products(x), x}, {}, "div_no_nan");
+  const Output zero = g.op("Equal", {x, g.scalar_like(x, 0.0)});
+  const Output zeros_so_far = g.op("Cumsum", {cast(g, zero, DType::kInt32), g.x(1)},
+                                   {{"exclusive", false}, {"reverse", g.attr<bool>("reverse")}});
+  const Output first_zero =
+      g.op("LogicalAnd", {zero, g.op("Equal", {zeros_so_far, g.scalar_like(zeros_so_far, 1.0)})});
+  const Output others = sum_of_products(g.op("Select", {first_zero, ones_like(g, x), x}));
+  return g.op("Select", {first_zero, others, divided});
+}
+
 void scan_shape(InferContext& c) {
   const Shape& x = c.input(0);
   const auto axis = c.value(1);
@@ -271,11 +290,7 @@ void register_scans(OpRegistry& r) {
     return Gradients{reverse_cumsum(g, g.dy()), GradValue()};
   });
   add_scan("Cumprod", "Running product along an axis.", [](Grad& g) {
-    const Output prod =
-        g.op("Cumprod", {g.x(0), g.x(1)},
-             {{"exclusive", g.attr<bool>("exclusive")}, {"reverse", g.attr<bool>("reverse")}});
-    const Output out = reverse_cumsum(g, mul(g, prod, g.dy()));
-    return Gradients{g.op("DivNoNan", {out, g.x(0)}, {}, "div_no_nan"), GradValue()};
+    return Gradients{cumprod_gradient(g), GradValue()};
   });
 }
 
