@@ -53,6 +53,10 @@ bool window_geometry(const KernelSpec& spec, const ImageDims& in, int64_t kh, in
 /// True when every input and output listed is float32; else the refusal says which is not.
 bool all_float(const KernelSpec& spec, Refusal& refusal, std::vector<int> inputs);
 
+/// Threads for a library primitive that shares out the terms of its sums among its threads: its bits depend
+/// on their number, so there is one where the plan must be deterministic.
+inline int summing_threads(const KernelSpec& spec) { return spec.deterministic ? 1 : spec.threads; }
+
 /// The vector functions of this process's level.
 const VecFns& fns();
 

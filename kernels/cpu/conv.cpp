@@ -137,10 +137,11 @@ KernelMake filter_grad_of(ConvKind kind) {
     if (prefers_product(p)) {
       MatMulProblem m;
       m.m = p.ic, m.n = p.oc, m.k = p.n * p.oh * p.ow, m.transpose_a = true;
-      if (auto product = make_matmul(m, false, spec.threads, refusal.reason))
+      if (auto product = make_matmul(m, false, summing_threads(spec), refusal.reason))
         return std::make_unique<PointwiseFilterGrad>(spec, std::move(product));
     }
-    auto primitive = make_convolution(p, ConvPass::kBackwardFilter, {}, spec.threads, refusal.reason);
+    auto primitive =
+        make_convolution(p, ConvPass::kBackwardFilter, {}, summing_threads(spec), refusal.reason);
     if (!packable(primitive, refusal)) return nullptr;
     return std::make_unique<ConvFilterGrad>(spec, std::move(primitive), p);
   };

@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> make(const KernelSpec& spec, const MatMulProblem& p, Ref
     refusal.reason = "an empty operand";
     return nullptr;
   }
-  auto primitive = make_matmul(p, false, spec.threads, refusal.reason);
+  auto primitive = make_matmul(p, false, summing_threads(spec), refusal.reason);
   if (!primitive) return nullptr;
   return std::make_unique<MatMulKernel>(std::move(primitive));
 }
