@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 
+#include "graph/support/file.h"
 #include "runtime/plan/plan.h"
 
 namespace sluice::runtime {
@@ -62,10 +62,7 @@ std::string chrome_trace(const RunMetadata& metadata) {
 }
 
 void write_chrome_trace(const RunMetadata& metadata, const std::string& path) {
-  std::ofstream out(path);
-  out << chrome_trace(metadata);
-  out.close();
-  SLUICE_REQUIRE(out, Code::kUnknown, "Cannot write the trace file ", path);
+  write_file_atomically(path, chrome_trace(metadata));
 }
 
 }  // namespace sluice::runtime

@@ -84,6 +84,13 @@ void sync_parent_directory(const std::string& path) {
     throw_errno(directory, "syncing the directory", errno);
 }
 
+void require_writable(const std::string& path) {
+  struct stat info {};
+  // Opening a pipe would wait for a reader.
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return;
+  const AtomicFile probe(path);
+}
+
 std::string read_file(const std::string& path, uint64_t max_bytes) {
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) throw_errno(path, "opening for reading", errno);
@@ -124,10 +131,15 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   static std::atomic<unsigned> counter{0};  // distinct names for concurrent writers of one process
   require_parent_directory(path_);
   struct stat info {};
-  if (::stat(path_.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-    throw_errno(path_, "writing a file", EISDIR);
-  temporary_ = cat(path_, ".tempstate", ::getpid(), "_", counter.fetch_add(1));
-  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const bool exists = ::stat(path_.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) throw_errno(path_, "writing a file", EISDIR);
+  if (exists && !S_ISREG(info.st_mode)) {
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    const std::string name = cat(path_, ".tempstate", ::getpid(), "_", counter.fetch_add(1));
+    fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ >= 0) temporary_ = name;
+  }
   if (fd_ < 0) throw_errno(path_, "opening for writing", errno);
 }
 
@@ -180,6 +192,7 @@ void AtomicFile::commit() {
   const int fd = fd_;
   fd_ = -1;
   if (::close(fd) != 0) throw_errno(path_, "closing", errno);
+  if (temporary_.empty()) return;
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_errno(path_, "renaming into place", errno);
   temporary_.clear();
   sync_parent_directory(path_);

@@ -28,8 +28,12 @@ bool file_exists(const std::string& path);
 void require_parent_directory(const std::string& path);
 /// Makes the directory entries of `path`'s directory durable: a rename into it survives a power cut.
 void sync_parent_directory(const std::string& path);
+/// Throws, naming the path and the cause, when a file could not be written there now: the directory is
+/// missing or closed to us, or the path is a directory. Leaves nothing behind. For asking before long work.
+void require_writable(const std::string& path);
 
-/// A file being written under a temporary name; without `commit` the destructor removes it.
+/// A file being written under a temporary name; without `commit` the destructor removes it. What exists and
+/// is no regular file (a device, a pipe) cannot be replaced and is written to as it is.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

@@ -1,12 +1,12 @@
 #include "tools/bench/params_json.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "graph/support/check.h"
+#include "graph/support/file.h"
 #include "tools/bench/flag_table.h"
 
 namespace sluice::bench {
@@ -52,13 +52,7 @@ void save_params(const Params& params, const std::string& train_dir) {
   for (const FlagSpec& f : seed_flags()) all[std::string(f.name)] = to_json(f, params);
   std::error_code error;
   fs::create_directories(train_dir, error);
-  const std::string path = params_path(train_dir), temporary = path + ".tmp";
-  std::ofstream out(temporary);
-  out << all.dump(4) << "\n";
-  out.close();
-  SLUICE_REQUIRE(out.good(), Code::kPermissionDenied, "cannot write ", temporary);
-  fs::rename(temporary, path, error);
-  SLUICE_REQUIRE(!error, Code::kPermissionDenied, "cannot write ", path, ": ", error.message());
+  write_file_atomically(params_path(train_dir), all.dump(4) + "\n");
 }
 
 bool load_params(const std::string& train_dir, CommandLine& line) {

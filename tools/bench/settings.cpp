@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "graph/support/check.h"
+#include "graph/support/file.h"
 #include "graph/support/near.h"
 #include "runtime/data/image_set.h"
 #include "runtime/data/imagenet.h"
@@ -144,6 +145,15 @@ void check_device(const Params& p) {
          ": must be one of cpu, gpu");
 }
 
+// What cannot be written at the end is said at the start.
+void check_writable(std::string_view flag, const std::string& value, const std::string& file) {
+  try {
+    require_writable(file);
+  } catch (const Error& e) {
+    throw Error(e.code(), cat("flag --", flag, "=", value, ": ", e.message()));
+  }
+}
+
 void check_paths(const Params& p, const Settings& s) {
   if (s.mode == RunMode::kEvaluation) demand(!unset(p.train_dir), "Trained model directory not specified");
   std::error_code ignored;
@@ -153,9 +163,19 @@ void check_paths(const Params& p, const Settings& s) {
     SLUICE_REQUIRE(fs::is_directory(parent, ignored), Code::kNotFound, "flag --", flag, "=", path,
                    ": there is no folder ", parent.string());
     demand(!fs::is_directory(path, ignored), "flag --", flag, "=", path, ": is a folder");
+    check_writable(flag, path, path);
   }
-  if (!s.train_dir.empty() && fs::exists(s.train_dir, ignored))
+  if (!s.train_dir.empty() && s.mode == RunMode::kTraining) {
+    // The nearest folder that is there already is the one that must take new entries.
+    fs::path folder = fs::absolute(s.train_dir, ignored).lexically_normal();
+    while (!fs::exists(folder, ignored) && folder.has_parent_path() && folder != folder.parent_path())
+      folder = folder.parent_path();
+    demand(fs::is_directory(folder, ignored), "flag --train_dir=", s.train_dir, ": ", folder.string(),
+           " is not a folder");
+    check_writable("train_dir", s.train_dir, (folder / "parameters.json").string());
+  } else if (!s.train_dir.empty() && fs::exists(s.train_dir, ignored)) {
     demand(fs::is_directory(s.train_dir, ignored), "flag --train_dir=", s.train_dir, ": is not a folder");
+  }
   if (s.mode == RunMode::kEvaluation)
     SLUICE_REQUIRE(fs::is_directory(s.train_dir, ignored), Code::kNotFound, "flag --train_dir=", s.train_dir,
                    ": there is no such folder");

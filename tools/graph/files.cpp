@@ -18,7 +18,7 @@ LoadedGraph load_graph(const std::string& path) {
 
 void save_graph(const LoadedGraph& loaded, const std::string& path) {
   const bool text = path.ends_with("txt"), meta = path.ends_with(".meta");
-  as_usage([&] { require_parent_directory(path); });
+  as_usage([&] { require_writable(path); });
   if (meta)
     write_meta_graph_file(*loaded.graph, loaded.info, path);
   else
@@ -32,7 +32,7 @@ void emit(const std::string& bytes, const std::string& path) {
     std::cout.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return;
   }
-  as_usage([&] { require_parent_directory(path); });
+  as_usage([&] { require_writable(path); });
   write_file_atomically(path, bytes);
 }
 

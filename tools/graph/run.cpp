@@ -41,7 +41,7 @@ Request read_request(const Args& args, const LoadedGraph& loaded) {
     throw UsageError(cat("there are ", r.outs.size(), " --out for ", r.fetches.size(),
                          " --fetch; the k-th --out takes the k-th --fetch"));
   for (size_t i = 0; i < r.outs.size(); ++i) {
-    as_usage([&] { require_parent_directory(r.outs[i]); });
+    as_usage([&] { require_writable(r.outs[i]); });
     const graph::DType t = r.fetches[i].dtype();
     if (graph::dtype_size(t) == 0)
       throw UsageError(cat("--out ", r.outs[i], ": a ", t, " tensor has no .npy form"));
@@ -52,9 +52,9 @@ Request read_request(const Args& args, const LoadedGraph& loaded) {
   r.steps = args.integer("steps");
   if (r.steps < 1) throw UsageError(cat("--steps ", r.steps, ": at least one step"));
   r.save_prefix = args.get("save");
-  if (!r.save_prefix.empty()) as_usage([&] { require_parent_directory(r.save_prefix); });
+  if (!r.save_prefix.empty()) as_usage([&] { require_writable(r.save_prefix + ".index"); });
   r.trace_path = args.get("trace");
-  if (!r.trace_path.empty()) as_usage([&] { require_parent_directory(r.trace_path); });
+  if (!r.trace_path.empty()) as_usage([&] { require_writable(r.trace_path); });
   if (r.fetches.empty() && r.targets.empty() && r.save_prefix.empty() && !args.has("init"))
     throw UsageError("nothing to run: give --fetch, --target, --init or --save");
   return r;
