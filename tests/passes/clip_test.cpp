@@ -112,6 +112,7 @@ TEST_F(ClipTest, GlobalNormAtTheEdges) {  // case G03
   EXPECT_THAT(at(3, 4, 10), ElementsAre(3, 4));
   for (float v : at(kNan, 4, 1)) EXPECT_TRUE(std::isnan(v));
   for (float v : at(kInf, 4, 1)) EXPECT_TRUE(std::isnan(v));
+  EXPECT_THAT(run(norm, {{a, vec({3})}, {b, vec({4})}}), ElementsAre(5));
 }
 
 TEST_F(ClipTest, GlobalNormOfNothingIsAnError) {

@@ -179,6 +179,8 @@ TEST_F(GradientsTest, BroadcastOperandsAreSummedBack) {  // case G25
   EXPECT_THAT(run(dense(d[1]), feeds), ElementsAre(6, 6, 6, 6));
   EXPECT_THAT(run(dense(d[2]), feeds), ElementsAre(24));
   EXPECT_EQ(d[0].dense.shape(), Shape({2, 1, 3}));
+  EXPECT_EQ(d[1].dense.shape(), Shape({4, 1}));
+  EXPECT_EQ(d[2].dense.shape(), Shape::scalar());
 }
 
 TEST_F(GradientsTest, AFedIntermediateValueIsTheOneDifferentiatedAt) {  // case G27

@@ -10,7 +10,7 @@ namespace sluice::runtime {
 namespace {
 
 TEST(Order, AReadBeforeAnAssignKeepsItsValue) {  // C01
-  for (int threads : {1, 2}) {
+  for (int threads : {1, 2, 8}) {
     Toy t;
     Output v = t.variable("v", {});
     Node* init = t.assign(v, t.scalar(0));
@@ -19,7 +19,7 @@ TEST(Order, AReadBeforeAnAssignKeepsItsValue) {  // C01
     Node* write = t.assign(v, next, {old.node});
     Output fresh = t.read(v, {write});
     SessionOptions o = t.options();
-    o.intra_op_threads = threads;
+    o.intra_op_threads = o.inter_op_threads = threads;
     Session s(t.g, o);
     s.run({}, {}, {init});
     for (int k = 0; k < 500; ++k) {
@@ -66,7 +66,7 @@ TEST(Order, InitialiseThenReadInOneRun) {  // C04
   Output v = t.variable("v", {});
   Node* init = t.assign(v, t.scalar(7));
   Output r = t.read(v, {init});
-  for (int k = 0; k < 50; ++k) {
+  for (int k = 0; k < 500; ++k) {
     Session s(t.g, t.options());
     ASSERT_EQ(s.run({r})[0].item<float>(), 7);
   }

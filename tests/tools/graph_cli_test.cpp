@@ -1,47 +1,19 @@
 // sluice-graph from outside: what it prints, what it writes, and the exit code of every way to use it
 // wrongly.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <nlohmann/json.hpp>
 
-#include "graph/support/file.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/npy.h"
-#include "tests/runtime/io_test_util.h"
+#include "tests/tools/graph_program.h"
 
 namespace sluice::tools {
 namespace {
 
 using nlohmann::json;
 using runtime::Array;
-using runtime::io::TempFolder;
 
-struct Result {
-  int code = -1;
-  std::string out, err;
-};
-
-class GraphCli : public ::testing::Test {
+class GraphCli : public GraphProgram {
  protected:
-  Result run(const std::string& words) {
-    const std::string command =
-        cat("cd ", folder_.path(), " && ", SLUICE_GRAPH_PROGRAM, " ", words, " >out 2>err");
-    const int status = std::system(command.c_str());
-    return {WEXITSTATUS(status), read_file(folder_ / "out"), read_file(folder_ / "err")};
-  }
-  void write(const std::string& name, const std::string& bytes) {
-    write_file_atomically(folder_ / name, bytes);
-  }
-  // Wrong use: exit code, exactly one line on stderr, nothing on stdout.
-  void wrong(const std::string& words, const std::string& part, int code = 2) {
-    const Result r = run(words);
-    EXPECT_EQ(r.code, code) << words << "\n" << r.err;
-    EXPECT_NE(r.err.find(part), std::string::npos) << words << "\n" << r.err;
-    EXPECT_EQ(r.out, "") << words;
-    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
-  }
-
   void SetUp() override {
     // y = relu(x·w), loss = mean(y); `unused` is needed by nothing.
     const std::string t = "attr { key: 'T' value { type: DT_FLOAT } }";
@@ -62,8 +34,6 @@ class GraphCli : public ::testing::Test {
               "node { name: 'unused' op: 'Identity' input: 'x' input: '^y' ", t, "}\n"));
     runtime::io::write_npy(folder_ / "x.npy", Array::from<double>({2, 2}, {1, 1, -1, 2}));
   }
-
-  TempFolder folder_;
 };
 
 TEST_F(GraphCli, DumpConvertsBothWaysAndRedumpsEqual) {
