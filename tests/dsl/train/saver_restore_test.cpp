@@ -288,7 +288,7 @@ TEST_F(Restore, WhatKilledSavesLeftIsDeleted) {
 TEST_F(Restore, BackgroundSavesHoldTheValuesOfTheirMoment) {
   Variable big = get_variable(g, "big", {1 << 20}, {.initializer = zeros_initializer()});
   Saver saver(g);
-  Node& add = assign_add_op(big, 1.0);
+  Node& add = assign_add_op(big, constant(g, std::vector<float>(1 << 20, 1.0f)));
   Session s(g);
   s.run({}, {}, {&global_variables_initializer(g)});
   for (int k = 0; k < 3; ++k) {

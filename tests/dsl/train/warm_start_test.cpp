@@ -74,7 +74,7 @@ TEST_F(WarmStart, EmptyListsAndMissingNamesAreErrorsUnlessIgnored) {
   Session s(g);
   initialize(s);
   InitFn strict = assign_from_checkpoint_fn(at("old"), std::vector<Variable>{v, w});
-  EXPECT_THAT(error_of([&] { strict(s); }), HasSubstr("Key w not found in checkpoint. Did you mean"));
+  EXPECT_THAT(error_of([&] { strict(s); }), HasSubstr("Key w not found in checkpoint."));
   EXPECT_THAT(get(s, v), ElementsAre(1, 1)) << "all or nothing";
   LogCapture log;
   assign_from_checkpoint_fn(at("old"), std::vector<Variable>{v, w}, {.ignore_missing_vars = true})(s);
