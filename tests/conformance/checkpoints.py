@@ -11,7 +11,7 @@ import tempfile
 try:
     import numpy as np
     import tensorflow.compat.v1 as tf
-    from tensorflow.core.protobuf import saver_pb2
+    from tensorflow.core.framework import types_pb2
 except ImportError as e:
     print(f"skipped: no TensorFlow here ({e})")
     sys.exit(77)
@@ -45,7 +45,7 @@ def as_bytes(value, dtype):
 def same(line, value, dtype):
     name, kind, dims, data = (line.split(" ") + [""])[:4]
     shape = "[" + ",".join(str(d) for d in np.shape(value)) + "]"
-    return kind == dtype.name and dims == shape and data == as_bytes(value, dtype)
+    return kind == types_pb2.DataType.Name(dtype.as_datatype_enum)[3:].lower() and dims == shape and data == as_bytes(value, dtype)
 
 
 def lines_of(prefix):
