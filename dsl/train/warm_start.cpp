@@ -71,8 +71,7 @@ RestoreList renamed_by_regex(const std::vector<Variable>& variables, const std::
   const std::regex expression = regex_of(pattern);
   const RestoreList own(variables);
   RestoreList out;
-  for (const auto& [name, v] : own.items())
-    out.add(std::regex_replace(name, expression, replacement), v);
+  for (const auto& [name, v] : own.items()) out.add(std::regex_replace(name, expression, replacement), v);
   return out;
 }
 

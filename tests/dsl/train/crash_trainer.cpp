@@ -34,8 +34,7 @@ int run(const std::string& directory, int64_t steps) {
   Tensor x = random_normal(g, {16, 64});
   Variable w = get_variable(g, "w", {64, 4096}), u = get_variable(g, "u", {4096, 1});
   Tensor h = dropout(relu(matmul(x, w)), 0.5);
-  Tensor loss =
-      reduce_mean(square(subtract(matmul(h, u), reduce_sum(x, 1, {.keepdims = true}))));
+  Tensor loss = reduce_mean(square(subtract(matmul(h, u), reduce_sum(x, 1, {.keepdims = true}))));
   MomentumOptimizer optimizer(0.001, 0.9);
   Tensor train_op = create_train_op(loss, optimizer);
   Variable step = get_global_step(g);

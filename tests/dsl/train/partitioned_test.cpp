@@ -142,7 +142,8 @@ TEST_F(PartitionedSaves, TheNodesOfTheSaverDoTheSame) {
 
 TEST_F(PartitionedSaves, SlotsOfThePartsAreOneSlot) {
   Graph g;
-  PartitionedVariable e = get_variable(g, "e", {5, 2}, fixed_size_partitioner(2), {.initializer = counting_up()});
+  PartitionedVariable e =
+      get_variable(g, "e", {5, 2}, fixed_size_partitioner(2), {.initializer = counting_up()});
   AdamOptimizer optimizer(0.1);
   optimizer.minimize(reduce_sum(square(e.as_tensor())));
   Saver saver(g);
