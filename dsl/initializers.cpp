@@ -5,6 +5,7 @@
 
 #include "dsl/ops/array.h"
 #include "dsl/ops/random.h"
+#include "dsl/require.h"
 
 namespace sluice::dsl {
 
@@ -98,6 +99,41 @@ Initializer he_normal_initializer(std::optional<int64_t> seed) {
 }
 Initializer he_uniform_initializer(std::optional<int64_t> seed) {
   return variance_scaling_initializer({2.0, FanMode::kFanIn, FanDistribution::kUniform, seed});
+}
+
+Initializer lecun_normal_initializer(std::optional<int64_t> seed) {
+  return variance_scaling_initializer({1.0, FanMode::kFanIn, FanDistribution::kTruncatedNormal, seed});
+}
+Initializer lecun_uniform_initializer(std::optional<int64_t> seed) {
+  return variance_scaling_initializer({1.0, FanMode::kFanIn, FanDistribution::kUniform, seed});
+}
+
+Initializer xavier_initializer(bool uniform, std::optional<int64_t> seed) {
+  if (uniform) return glorot_uniform_initializer(seed);
+  return [seed](Graph& g, const Dims& shape, DType t, Loc loc) {
+    auto [in, out] = compute_fans(shape);
+    return truncated_normal(g, shape, 0, std::sqrt(1.3 * 2 / (in + out)), {.dtype = t, .seed = seed}, loc);
+  };
+}
+
+Initializer uniform_unit_scaling_initializer(double factor, std::optional<int64_t> seed) {
+  return [factor, seed](Graph& g, const Dims& shape, DType t, Loc loc) {
+    double inputs = 1;
+    for (size_t d = 0; d + 1 < shape.size(); ++d) inputs *= static_cast<double>(shape[d]);
+    const double limit = std::sqrt(3 / std::max(1.0, inputs)) * factor;
+    return random_uniform(g, shape, -limit, limit, {.dtype = t, .seed = seed}, loc);
+  };
+}
+
+Initializer identity_initializer(double gain) {
+  return [gain](Graph& g, const Dims& shape, DType t, Loc loc) {
+    SLUICE_REQUIRE_AT(loc, shape.size() == 2, Code::kInvalidArgument,
+                      "Identity matrix initializer can only be used for 2D matrices.");
+    std::vector<double> v(static_cast<size_t>(graph::num_elements(shape)));
+    for (int64_t i = 0; i < std::min(shape[0], shape[1]); ++i)
+      v[static_cast<size_t>(i * shape[1] + i)] = gain;
+    return constant(g, Literal::from<double>(shape, std::span<const double>(v)).cast(t), {}, loc);
+  };
 }
 
 Initializer default_initializer(const std::string& variable, DType dtype) {

@@ -38,6 +38,16 @@ Initializer glorot_uniform_initializer(std::optional<int64_t> seed = {});
 Initializer glorot_normal_initializer(std::optional<int64_t> seed = {});
 Initializer he_normal_initializer(std::optional<int64_t> seed = {});
 Initializer he_uniform_initializer(std::optional<int64_t> seed = {});
+Initializer lecun_normal_initializer(std::optional<int64_t> seed = {});
+Initializer lecun_uniform_initializer(std::optional<int64_t> seed = {});
+/// contrib.layers' variance scaling by the mean of the fans: uniform as Glorot's, or a truncated normal of
+/// variance 1.3 / fan before truncation.
+Initializer xavier_initializer(bool uniform = true, std::optional<int64_t> seed = {});
+/// Uniform in ±factor·sqrt(3 / inputs), inputs being the product of all dimensions but the last.
+Initializer uniform_unit_scaling_initializer(double factor = 1.0, std::optional<int64_t> seed = {});
+/// gain on the diagonal of a matrix; InvalidArgument "Identity matrix initializer can only be used for 2D
+/// matrices." for another shape.
+Initializer identity_initializer(double gain = 1.0);
 
 /// (fan_in, fan_out) of a weight shape.
 std::pair<double, double> compute_fans(const Dims& shape);

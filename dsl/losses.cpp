@@ -22,14 +22,17 @@ void check_weights(const Operand& weights, const Shape& values) {
                  ". weights.rank=", w.rank(), ". values.shape=", values, ". weights.shape=", w, ".");
 }
 
+// 1 for each element of `losses` whose weight is not 0, else 0.
+Tensor present_elements(const Tensor& losses, const Tensor& weights, Loc loc) {
+  Tensor none = zeros_like(weights, {}, loc), one = ones_like(weights, {}, loc);
+  Tensor present = where(equal(weights, 0.0, {}, loc), none, one, {}, loc);
+  return multiply(present, ones_like(losses, "broadcast_weights/ones_like", loc), "broadcast_weights", loc);
+}
+
 // Elements of `losses` whose weight is not 0.
 Tensor num_present(const Tensor& losses, const Tensor& weights, Loc loc) {
   Call c(losses.graph(), {}, "num_present", loc);
-  Tensor none = zeros_like(weights, {}, loc), one = ones_like(weights, {}, loc);
-  Tensor present = where(equal(weights, 0.0, {}, loc), none, one, {}, loc);
-  Tensor all =
-      multiply(present, ones_like(losses, "broadcast_weights/ones_like", loc), "broadcast_weights", loc);
-  return reduce_sum(all, {}, {}, loc);
+  return reduce_sum(present_elements(losses, weights, loc), {}, {}, loc);
 }
 
 Tensor safe_mean(const Tensor& sum, const Tensor& count, Loc loc) {
@@ -99,11 +102,30 @@ Tensor absolute_difference(const Operand& labels, const Operand& predictions, co
   return weighted(abs(subtract(p.predictions, p.labels, {}, loc), {}, loc), o, loc);
 }
 
+Tensor cosine_distance(const Operand& labels, const Operand& predictions, int axis, const LossOptions& o,
+                       Loc loc) {
+  Call c(graph_of({&labels, &predictions}), o.scope, "cosine_distance_loss", loc);
+  Pair p = both_float(c, labels, predictions, "cosine_distance");
+  Tensor radial = multiply(p.predictions, p.labels, {}, loc);
+  Tensor sum = reduce_sum(radial, {static_cast<int64_t>(axis)}, {.keepdims = true}, loc);
+  return weighted(subtract(1.0, sum, "sub", loc), o, loc);
+}
+
 Tensor hinge_loss(const Operand& labels, const Operand& logits, const LossOptions& o, Loc loc) {
   Call c(graph_of({&labels, &logits}), o.scope, "hinge_loss", loc);
   Pair p = both_float(c, labels, logits, "hinge_loss");
   Tensor sign = subtract(multiply(2.0, p.labels, "mul", loc), 1.0, "sub", loc);
   return weighted(relu(subtract(1.0, multiply(sign, p.predictions, {}, loc), {}, loc), {}, loc), o, loc);
+}
+
+Tensor huber_loss(const Operand& labels, const Operand& predictions, const LossOptions& o, double delta,
+                  Loc loc) {
+  Call c(graph_of({&labels, &predictions}), o.scope, "huber_loss", loc);
+  Pair p = both_float(c, labels, predictions, "huber_loss");
+  Tensor error = abs(subtract(p.predictions, p.labels, {}, loc), {}, loc);
+  Tensor inside = minimum(error, delta, {}, loc), beyond = subtract(error, inside, {}, loc);
+  Tensor square = multiply(multiply(inside, inside, {}, loc), 0.5, {}, loc);
+  return weighted(add(square, multiply(beyond, delta, {}, loc), {}, loc), o, loc);
 }
 
 Tensor log_loss(const Operand& labels, const Operand& predictions, const LossOptions& o, double epsilon,
@@ -114,6 +136,33 @@ Tensor log_loss(const Operand& labels, const Operand& predictions, const LossOpt
   Tensor rest = add(subtract(1.0, p.predictions, "sub", loc), epsilon, "add", loc);
   Tensor miss = multiply(subtract(1.0, p.labels, "sub", loc), log(rest, {}, loc), {}, loc);
   return weighted(subtract(negative(hit, {}, loc), miss, "sub", loc), o, loc);
+}
+
+Tensor mean_pairwise_squared_error(const Operand& labels, const Operand& predictions, const LossOptions& o,
+                                   Loc loc) {
+  Call c(graph_of({&labels, &predictions}), o.scope, "mean_pairwise_squared_error", loc);
+  Pair p = both_float(c, labels, predictions, "mean_pairwise_squared_error");
+  Tensor error = subtract(p.predictions, p.labels, {}, loc);
+  SLUICE_REQUIRE_AT(loc, error.shape().known_rank() && error.shape().rank() >= 1, Code::kInvalidArgument,
+                    "mean_pairwise_squared_error needs rows of a known rank, got ", error.shape());
+  Operand weights = o.weights.value_or(Operand(1.0, loc));
+  check_weights(weights, error.shape());
+  Tensor w = cast(weights.tensor(c.graph(), "weights", DType::kFloat, loc), DType::kFloat, {}, loc);
+  std::vector<int64_t> inner;
+  for (int d = 1; d < error.shape().rank(); ++d) inner.push_back(d);
+  auto row_sum = [&](const Tensor& t) { return reduce_sum(t, inner, {.keepdims = true}, loc); };
+  Tensor present = row_sum(present_elements(error, w, loc));
+  Tensor others = maximum(subtract(present, 1.0, {}, loc), 0.0, {}, loc);
+  Tensor squares = div_no_nan(row_sum(square(error, {}, loc)), others, "value", loc);
+  Tensor pairs = maximum(multiply(present, subtract(present, 1.0, {}, loc), {}, loc), 0.0, {}, loc);
+  Tensor products = div_no_nan(square(row_sum(error), {}, loc), pairs, "value", loc);
+  Tensor rows = multiply(subtract(multiply(squares, 2.0, {}, loc), multiply(products, 2.0, {}, loc), {}, loc),
+                         w, {}, loc);
+  Tensor loss = reduce_sum(rows, {}, {}, loc);
+  Tensor any = greater(reduce_sum(present, {}, {}, loc), 0.0, {}, loc);
+  loss = where(any, loss, zeros_like(loss, {}, loc), "value", loc);
+  if (!o.collection.empty()) add_loss(loss, o.collection);
+  return loss;
 }
 
 Tensor mean_squared_error(const Operand& labels, const Operand& predictions, const LossOptions& o, Loc loc) {

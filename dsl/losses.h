@@ -28,11 +28,21 @@ struct LossOptions {
 Tensor compute_weighted_loss(const Operand& losses, const LossOptions& o = {}, Loc loc = Loc::current());
 Tensor absolute_difference(const Operand& labels, const Operand& predictions, const LossOptions& o = {},
                            Loc loc = Loc::current());
+/// 1 - sum(labels·predictions) over `axis`, which is kept with length 1; both are taken to have norm 1.
+Tensor cosine_distance(const Operand& labels, const Operand& predictions, int axis, const LossOptions& o = {},
+                       Loc loc = Loc::current());
 Tensor hinge_loss(const Operand& labels, const Operand& logits, const LossOptions& o = {},
                   Loc loc = Loc::current());
+/// e²/2 where |e| <= delta, else delta·|e| - delta²/2, with e = predictions - labels.
+Tensor huber_loss(const Operand& labels, const Operand& predictions, const LossOptions& o = {},
+                  double delta = 1.0, Loc loc = Loc::current());
 /// -z·log(p + epsilon) - (1 - z)·log(1 - p + epsilon).
 Tensor log_loss(const Operand& labels, const Operand& predictions, const LossOptions& o = {},
                 double epsilon = 1e-7, Loc loc = Loc::current());
+/// The mean over a row's pairs of elements of (difference of errors)², summed over the rows (the reduction of
+/// `o` is not looked at). The rank must be known.
+Tensor mean_pairwise_squared_error(const Operand& labels, const Operand& predictions,
+                                   const LossOptions& o = {}, Loc loc = Loc::current());
 Tensor mean_squared_error(const Operand& labels, const Operand& predictions, const LossOptions& o = {},
                           Loc loc = Loc::current());
 Tensor sigmoid_cross_entropy(const Operand& labels, const Operand& logits, const LossOptions& o = {},

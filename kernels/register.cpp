@@ -25,6 +25,7 @@ void register_reference(runtime::KernelRegistry& r) {
   register_host_summary_audio(r);
   register_host_summary_image(r);
   register_host_summary_tensor(r);
+  register_host_text(r);
   register_image_resize(r);
   register_matmul(r);
   register_nn_misc(r);

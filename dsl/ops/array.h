@@ -110,6 +110,9 @@ struct OneHotOptions {
 Tensor one_hot(const Operand& indices, int depth, const OneHotOptions& o = {}, Loc loc = Loc::current());
 Tensor gather(const Operand& params, const Operand& indices, int axis = 0, const std::string& name = {},
               Loc loc = Loc::current());
+/// Rows of a resource variable are read without the rest of it (axis 0); the gradient is IndexedSlices.
+Tensor gather(const Variable& params, const Operand& indices, int axis = 0, const std::string& name = {},
+              Loc loc = Loc::current());
 /// output[id] = sum of the rows of `data` with that id; ids are below num_segments, negative ones are
 /// dropped.
 Tensor unsorted_segment_sum(const Operand& data, const Operand& segment_ids, int64_t num_segments,

@@ -4,6 +4,7 @@
 
 #include "dsl/ops/control.h"
 #include "dsl/require.h"
+#include "dsl/train/constraint.h"
 #include "graph/support/log.h"
 #include "passes/control.h"
 #include "passes/emit.h"
@@ -161,7 +162,11 @@ IndexedSlices Optimizer::unique_rows(const IndexedSlices& grad, Loc loc) const {
 }
 
 Node& Optimizer::update_one(const GradVar& gv, Loc loc) {
+  const Constraint constraint = constraint_of(gv.var);
   if (gv.grad.is_slices()) {
+    SLUICE_REQUIRE_AT(loc, !constraint, Code::kFailedPrecondition,
+                      "Cannot use a constraint function on a sparse variable. Variable '", gv.var.name(),
+                      "'");
     const IndexedSlices& s = gv.grad.slices;
     return apply_sparse(merge_duplicates() ? unique_rows(s, loc) : s, gv.var, loc);
   }
@@ -170,7 +175,10 @@ Node& Optimizer::update_one(const GradVar& gv, Loc loc) {
                     Code::kInvalidArgument, "Gradient ", grad.name(), " of type ", grad.dtype(),
                     " and shape ", grad.shape(), " does not fit variable '", gv.var.name(), "' of type ",
                     gv.var.dtype(), " and shape ", gv.var.shape());
-  return apply_dense(grad, gv.var, loc);
+  Node& update = apply_dense(grad, gv.var, loc);
+  if (!constraint) return update;
+  ControlDependencies after(gv.var.graph(), {&update});
+  return assign_op(gv.var, constraint(gv.var.read_value({}, loc)), {}, loc);
 }
 
 Node& Optimizer::apply_gradients(const GradsAndVars& grads_and_vars, const Variable& global_step,
@@ -190,6 +198,7 @@ Node& Optimizer::apply_gradients(const GradsAndVars& grads_and_vars, const Varia
   hyper_.clear();
   for (const auto& [key, value] : hyper_parameters())
     hyper_[key] = value.tensor(g, key, vars[0].dtype(), loc);
+  prepare(g, loc);
   std::vector<Node*> updates;
   for (const GradVar& p : grads_and_vars) {
     if (p.grad.none()) continue;
@@ -232,12 +241,13 @@ std::vector<std::string> Optimizer::get_slot_names() const {
   return out;
 }
 
-Variable Optimizer::slot(const Variable& v, const std::string& slot, Loc loc, double value) {
+Variable Optimizer::slot(const Variable& v, const std::string& slot, Loc loc, double value,
+                         const std::string& op_name) {
   if (Variable found = get_slot(v, slot)) return found;
   Graph& g = v.graph();
   SLUICE_REQUIRE_AT(loc, v.shape().fully_known(), Code::kInvalidArgument, "Variable '", v.name(),
                     "' needs a known shape for its slot, has ", v.shape());
-  VariableScope scope(g, VariableScope::Default{v.name() + "/" + name_});
+  VariableScope scope(g, VariableScope::Default{v.name() + "/" + (op_name.empty() ? name_ : op_name)});
   ColocateWith beside(g, &v.node());
   VariableOptions o;
   o.dtype = v.dtype();

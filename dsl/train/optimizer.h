@@ -44,11 +44,14 @@ class Optimizer {
 
   /// (gradient, variable) in the order of the variables. InvalidArgument "No variables to optimize.", or for
   /// a loss or variable that is not floating point.
-  GradsAndVars compute_gradients(const Tensor& loss, const ComputeOptions& o = {}, Loc loc = Loc::current());
+  virtual GradsAndVars compute_gradients(const Tensor& loss, const ComputeOptions& o = {},
+                                         Loc loc = Loc::current());
   /// The op that updates the variables, and then adds 1 to `global_step` where one is given; it joins
-  /// TRAIN_OP. InvalidArgument when there is nothing to apply.
-  Node& apply_gradients(const GradsAndVars& grads_and_vars, const Variable& global_step = {},
-                        const std::string& name = {}, Loc loc = Loc::current());
+  /// TRAIN_OP. InvalidArgument when there is nothing to apply. A variable with a constraint
+  /// (dsl/train/constraint.h) is put back into it after its update; FailedPrecondition "Cannot use a
+  /// constraint function on a sparse variable." for a sparse gradient.
+  virtual Node& apply_gradients(const GradsAndVars& grads_and_vars, const Variable& global_step = {},
+                                const std::string& name = {}, Loc loc = Loc::current());
   /// Both. Warns once a graph when UPDATE_OPS exist that nothing runs: create_train_op runs them. When no
   /// variable has a gradient the error names the ops that cut each variable off.
   Node& minimize(const Tensor& loss, const Variable& global_step = {}, const ComputeOptions& o = {},
@@ -56,9 +59,9 @@ class Optimizer {
 
   const std::string& name() const { return name_; }
   /// Empty when the slot does not exist (yet).
-  Variable get_slot(const Variable& var, const std::string& slot) const;
+  virtual Variable get_slot(const Variable& var, const std::string& slot) const;
   /// Logical names, sorted ("momentum", "rms").
-  std::vector<std::string> get_slot_names() const;
+  virtual std::vector<std::string> get_slot_names() const;
   /// The numbers and tensors that steer the updates, with their names.
   virtual std::vector<std::pair<std::string, Operand>> hyper_parameters() const = 0;
 
@@ -66,6 +69,8 @@ class Optimizer {
   Optimizer(std::string name, bool use_locking) : name_(std::move(name)), use_locking_(use_locking) {}
 
   virtual void create_slots(const std::vector<Variable>& vars, Loc loc) = 0;
+  /// Makes what all updates share, in the optimizer's scope, once the hyper-parameters are tensors.
+  virtual void prepare(Graph&, Loc) {}
   /// Updates `v` by a dense gradient.
   virtual Node& apply_dense(const Output& grad, const Variable& v, Loc loc) = 0;
   /// Updates the rows of `v`; the indices are unique unless merge_duplicates() says they need not be.
@@ -74,8 +79,10 @@ class Optimizer {
   /// Ops that run after all updates (beta powers).
   virtual std::vector<Node*> finish(const std::vector<Node*>& updates, Loc loc);
 
-  /// Makes (or finds) a slot: shape and type of `v`, filled with `value`, beside it.
-  Variable slot(const Variable& v, const std::string& slot, Loc loc, double value = 0.0);
+  /// Makes (or finds) a slot: shape and type of `v`, filled with `value`, beside it. It is named after the
+  /// optimizer, or after `op_name` where one is given.
+  Variable slot(const Variable& v, const std::string& slot, Loc loc, double value = 0.0,
+                const std::string& op_name = {});
   /// The hyper-parameter as a tensor of `v`'s type, inside the open scope.
   Output hyper(const std::string& name, const Variable& v, Loc loc);
   /// An update op: resource form `Resource<op>` or ref form `<op>` by the kind of the variable.
@@ -103,6 +110,7 @@ class GradientDescentOptimizer : public Optimizer {
   void create_slots(const std::vector<Variable>&, Loc) override {}
   Node& apply_dense(const Output& grad, const Variable& v, Loc loc) override;
   Node& apply_sparse(const IndexedSlices& grad, const Variable& v, Loc loc) override;
+  // Subtracting rows one by one gives what subtracting their sum gives.
   bool merge_duplicates() const override { return false; }
 
  private:
@@ -160,8 +168,8 @@ struct AdamOptions {
   std::string name = "Adam";
 };
 /// m, v with bias correction folded into the rate; epsilon outside it. Slots "m", "v"; variables beta1_power
-/// and beta2_power beside the variable whose name sorts first. Sparse gradients decay every row, as in
-/// TensorFlow.
+/// and beta2_power beside the variable whose name sorts first. Sparse gradients decay every row of m and v
+/// and move every row of the variable, as in TensorFlow.
 class AdamOptimizer : public Optimizer {
  public:
   explicit AdamOptimizer(const Operand& learning_rate = Operand(0.001), const AdamOptions& o = {});
@@ -174,7 +182,6 @@ class AdamOptimizer : public Optimizer {
   void create_slots(const std::vector<Variable>& vars, Loc loc) override;
   Node& apply_dense(const Output& grad, const Variable& v, Loc loc) override;
   Node& apply_sparse(const IndexedSlices& grad, const Variable& v, Loc loc) override;
-  bool merge_duplicates() const override { return false; }
   std::vector<Node*> finish(const std::vector<Node*>& updates, Loc loc) override;
 
  private:

@@ -1,7 +1,10 @@
 // The four optimizers: their slots and update ops.
 #include "dsl/ops/array.h"
+#include "dsl/ops/control.h"
+#include "dsl/ops/index.h"
 #include "dsl/ops/math.h"
 #include "dsl/train/optimizer.h"
+#include "dsl/train/optimizer_internal.h"
 
 namespace sluice::dsl::train {
 
@@ -21,8 +24,9 @@ Node& GradientDescentOptimizer::apply_dense(const Output& grad, const Variable& 
 }
 
 Node& GradientDescentOptimizer::apply_sparse(const IndexedSlices& grad, const Variable& v, Loc loc) {
-  // w -= lr·g is linear: summing the rows first gives the same result as subtracting them one by one.
-  return apply_dense(graph::densify(v.graph(), grad), v, loc);
+  const Tensor rate = hyper("learning_rate", v, loc), rows = grad.values;
+  if (!v.is_resource()) return scatter_sub(v, grad.indices, multiply(rows, rate, "mul", loc), {}, loc);
+  return scatter_add(v, grad.indices, multiply(negative(rows, {}, loc), rate, "mul", loc), {}, loc);
 }
 
 MomentumOptimizer::MomentumOptimizer(const Operand& learning_rate, const Operand& momentum,
@@ -105,20 +109,9 @@ std::vector<std::pair<std::string, Operand>> AdamOptimizer::hyper_parameters() c
 }
 
 void AdamOptimizer::create_slots(const std::vector<Variable>& vars, Loc loc) {
-  Variable first = vars[0];
-  for (const Variable& v : vars) {
-    if (v.name() < first.name()) first = v;
-  }
   if (!beta1_power_) {
-    ColocateWith beside(first.graph(), &first.node());
-    VariableOptions o;
-    o.trainable = false;
-    o.use_resource = first.is_resource();
-    auto power = [&](double beta, const char* name) {
-      return make_variable(first.graph(), Literal::scalar<double>(beta).cast(first.dtype()), name, o, loc);
-    };
-    beta1_power_ = power(o_.beta1, "beta1_power");
-    beta2_power_ = power(o_.beta2, "beta2_power");
+    beta1_power_ = make_power(vars, o_.beta1, "beta1_power", loc);
+    beta2_power_ = make_power(vars, o_.beta2, "beta2_power", loc);
   }
   for (const Variable& v : vars) {
     slot(v, "m", loc);
@@ -139,22 +132,59 @@ Node& AdamOptimizer::apply_dense(const Output& grad, const Variable& v, Loc loc)
 }
 
 Node& AdamOptimizer::apply_sparse(const IndexedSlices& grad, const Variable& v, Loc loc) {
-  // m and v decay in every row whether it was touched or not, so this is the dense update.
-  return apply_dense(graph::densify(v.graph(), grad), v, loc);
+  Graph& g = v.graph();
+  const Tensor power1 = cast(beta1_power_.value(loc), v.dtype(), {}, loc);
+  const Tensor power2 = cast(beta2_power_.value(loc), v.dtype(), {}, loc);
+  const Tensor beta1 = hyper("beta1", v, loc), beta2 = hyper("beta2", v, loc), rows = grad.values;
+  Tensor rate = multiply(Tensor(hyper("learning_rate", v, loc)),
+                         sqrt(subtract(1.0, power2, "sub", loc), {}, loc), "mul", loc);
+  rate = divide(rate, subtract(1.0, power1, "sub", loc), {}, loc);
+  std::vector<Node*> writes;
+  const Tensor m = average_rows(get_slot(v, "m"), beta1, grad.indices, rows, writes, loc);
+  const Tensor squares = multiply(rows, rows, "mul", loc);
+  const Tensor s = average_rows(get_slot(v, "v"), beta2, grad.indices, squares, writes, loc);
+  const Tensor root = add(sqrt(s, {}, loc), Tensor(hyper("epsilon", v, loc)), "add", loc);
+  writes.insert(writes.begin(),
+                &assign_sub_op(v, divide(multiply(rate, m, "mul", loc), root, {}, loc), {}, loc));
+  return group(g, writes, {}, loc);
 }
 
 std::vector<Node*> AdamOptimizer::finish(const std::vector<Node*>& updates, Loc loc) {
-  Graph& g = beta1_power_.graph();
-  ControlDependencies after(g, updates);
-  ColocateWith beside(g, &beta1_power_.node());
-  std::vector<Node*> out;
-  auto scale = [&](const Variable& power, const char* beta) {
-    Tensor next = multiply(power.value(loc), Tensor(hyper(beta, power, loc)), "mul", loc);
-    out.push_back(&assign_op(power, next, {}, loc));
-  };
-  scale(beta1_power_, "beta1");
-  scale(beta2_power_, "beta2");
-  return out;
+  ControlDependencies after(beta1_power_.graph(), updates);
+  ColocateWith beside(beta1_power_.graph(), &beta1_power_.node());
+  return {&scale_power(beta1_power_, hyper("beta1", beta1_power_, loc), loc),
+          &scale_power(beta2_power_, hyper("beta2", beta2_power_, loc), loc)};
+}
+
+Variable make_power(const std::vector<Variable>& vars, double beta, const char* name, Loc loc) {
+  Variable first = vars[0];
+  for (const Variable& v : vars)
+    if (v.name() < first.name()) first = v;
+  ColocateWith beside(first.graph(), &first.node());
+  VariableOptions o;
+  o.trainable = false;
+  o.use_resource = first.is_resource();
+  return make_variable(first.graph(), Literal::scalar<double>(beta).cast(first.dtype()), name, o, loc);
+}
+
+Node& scale_power(const Variable& power, const Output& beta, Loc loc) {
+  return assign_op(power, multiply(power.value(loc), Tensor(beta), "mul", loc), {}, loc);
+}
+
+Tensor value_after(const Variable& v, Node& write, Loc loc) {
+  if (!v.is_resource()) return write.output();
+  ControlDependencies after(v.graph(), {&write});
+  return v.value(loc);
+}
+
+Tensor average_rows(const Variable& slot, const Tensor& beta, const Output& indices, const Tensor& x,
+                    std::vector<Node*>& writes, Loc loc) {
+  const Tensor part = multiply(x, subtract(1.0, beta, "sub", loc), "mul", loc);
+  Node& decay = assign_op(slot, multiply(slot.value(loc), beta, "mul", loc), {}, loc);
+  ControlDependencies decayed(slot.graph(), {&decay});
+  Node& add = scatter_add(slot, indices, part, {}, loc);
+  writes.push_back(&add);
+  return value_after(slot, add, loc);
 }
 
 }  // namespace sluice::dsl::train

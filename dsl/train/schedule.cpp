@@ -5,6 +5,7 @@
 #include "dsl/call.h"
 #include "dsl/ops/array.h"
 #include "dsl/ops/math.h"
+#include "dsl/ops/random.h"
 #include "dsl/require.h"
 
 namespace sluice::dsl::train {
@@ -161,6 +162,23 @@ Tensor linear_cosine_decay(const Operand& learning_rate, const Operand& global_s
   Tensor phase = multiply(divide(at, n, {}, loc), 2.0 * kPi * o.num_periods, "mul", loc);
   Tensor wave = multiply(add(cos(phase, {}, loc), 1.0, "add", loc), 0.5, "mul", loc);
   Tensor decayed = multiply(add(linear, o.alpha, "add", loc), wave, "mul", loc);
+  return s.times(add(decayed, o.beta, "add", loc));
+}
+
+Tensor noisy_linear_cosine_decay(const Operand& learning_rate, const Operand& global_step, double decay_steps,
+                                 const NoisyLinearCosineOptions& o, Loc loc) {
+  check_steps(decay_steps, "noisy_linear_cosine_decay");
+  Schedule s(learning_rate, global_step, o.name, "NoisyLinearCosineDecay", loc);
+  Tensor n = s.number(decay_steps, "decay_steps");
+  Tensor at = minimum(s.step, n, {}, loc);
+  Tensor linear = divide(subtract(n, at, "sub", loc), n, {}, loc);
+  Tensor spread = pow(add(at, 1.0, "add", loc), o.variance_decay, {}, loc);
+  Tensor deviation = sqrt(divide(o.initial_variance, spread, {}, loc), {}, loc);
+  Tensor noise = random_normal(s.call.graph(), {}, 0, 1, {.dtype = s.rate.dtype(), .seed = o.seed}, loc);
+  Tensor noisy = add(linear, multiply(noise, deviation, "mul", loc), "add", loc);
+  Tensor phase = multiply(divide(at, n, {}, loc), 2.0 * kPi * o.num_periods, "mul", loc);
+  Tensor wave = multiply(add(cos(phase, {}, loc), 1.0, "add", loc), 0.5, "mul", loc);
+  Tensor decayed = multiply(add(noisy, o.alpha, "add", loc), wave, "mul", loc);
   return s.times(add(decayed, o.beta, "add", loc));
 }
 

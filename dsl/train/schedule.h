@@ -2,6 +2,7 @@
 // Learning-rate schedules (graph-and-training §4.6): float tensors that follow the global step, read each
 // step. `step` is a variable or a tensor; a number is refused, since it never changes. The builder's thread.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,5 +51,15 @@ struct LinearCosineOptions {
 };
 Tensor linear_cosine_decay(const Operand& learning_rate, const Operand& global_step, double decay_steps,
                            const LinearCosineOptions& o = {}, Loc loc = Loc::current());
+struct NoisyLinearCosineOptions {
+  double initial_variance = 1.0, variance_decay = 0.55;
+  double num_periods = 0.5, alpha = 0.0, beta = 0.001;
+  std::optional<int64_t> seed = {};
+  std::string name = {};
+};
+/// lr · ((alpha + linear + noise)·wave + beta), the noise drawn each step from N(0, initial_variance / (1 +
+/// s)^variance_decay).
+Tensor noisy_linear_cosine_decay(const Operand& learning_rate, const Operand& global_step, double decay_steps,
+                                 const NoisyLinearCosineOptions& o = {}, Loc loc = Loc::current());
 
 }  // namespace sluice::dsl::train

@@ -231,17 +231,6 @@ Gradients gather_nd_gradient(Grad& g) {
   return {g.op("ScatterNd", {g.x(1), g.dy(), shape}), {}};
 }
 
-void where_shape(InferContext& c) {
-  const Shape& x = c.input(0);
-  c.set_output(0, Shape{kUnknownDim, x.known_rank() ? x.rank() : kUnknownDim});
-}
-
-void unique_shape(InferContext& c) {
-  c.with_rank(0, 1);
-  c.set_output(0, Shape{kUnknownDim});
-  c.set_output(1, c.input(0));
-}
-
 }  // namespace
 
 void register_array_gather(OpRegistry& r) {
@@ -270,21 +259,6 @@ void register_array_gather(OpRegistry& r) {
          .infer = gather_nd_shape,
          .grad = gather_nd_gradient,
          .later_attrs = {"bad_indices_policy: string = ''"}});
-  r.add(
-      {.name = "Unique",
-       .inputs = {"x: T"},
-       .outputs = {"y: T", "idx: out_idx"},
-       .attrs = {"T: type", "out_idx: {int32, int64} = int32"},
-       .doc = "The different elements of a vector in order of first appearance, and where each element went.",
-       .traits = kDynamicShape | kNotDifferentiable,
-       .infer = unique_shape});
-  r.add({.name = "Where",
-         .inputs = {"input: T"},
-         .outputs = {"index: int64"},
-         .attrs = {"T: {numbertype, bool} = bool"},
-         .doc = "Positions of the elements that are not zero, one row each, in row-major order.",
-         .traits = kDynamicShape | kNotDifferentiable,
-         .infer = where_shape});
 }
 
 }  // namespace sluice::graph::ops

@@ -1,4 +1,4 @@
-// Writing rows and elements by index, and sums by segment.
+// Writing rows and elements by index.
 
 #include <algorithm>
 
@@ -8,10 +8,8 @@
 #include "graph/scopes.h"
 
 namespace sluice::graph::ops {
-namespace {
 
-// indices [.., d], updates [..] + rest, target shape whose first d dimensions are indexed.
-Shape scatter_shape(InferContext& c, const Shape& indices, const Shape& updates, Shape target) {
+Shape check_scatter_nd(InferContext& c, const Shape& indices, const Shape& updates, const Shape& target) {
   if (!indices.known_rank() || !updates.known_rank()) return target;
   require(c, indices.rank() >= 1, "Shape must be at least rank 1 but is rank 0");
   const int outer = indices.rank() - 1;
@@ -34,13 +32,15 @@ Shape scatter_shape(InferContext& c, const Shape& indices, const Shape& updates,
   return target;
 }
 
+namespace {
+
 void scatter_nd_shape(InferContext& c) {
   c.with_rank(2, 1);
-  c.set_output(0, scatter_shape(c, c.input(0), c.input(1), c.shape_value(2)));
+  c.set_output(0, check_scatter_nd(c, c.input(0), c.input(1), c.shape_value(2)));
 }
 
 void tensor_scatter_shape(InferContext& c) {
-  c.set_output(0, scatter_shape(c, c.input(1), c.input(2), c.input(0)));
+  c.set_output(0, check_scatter_nd(c, c.input(1), c.input(2), c.input(0)));
 }
 
 Gradients scatter_nd_gradient(Grad& g) { return {{}, g.op("GatherNd", {g.dy(), g.x()}), {}}; }
@@ -55,6 +55,17 @@ Gradients tensor_scatter_add_gradient(Grad& g, bool negate) {
   const Output dy = g.dy();
   const Output updates = g.op("GatherNd", {dy, g.x(1)}), tensor = g.op("Identity", {dy});
   return {tensor, {}, negate ? neg(g, updates) : updates};
+}
+
+// The winners of an element share its gradient.
+Gradients tensor_scatter_extreme_gradient(Grad& g) {
+  const Output dy = g.dy(), indices = g.x(1);
+  const Output kept = cast(g, g.op("Equal", {g.x(), g.y()}), dy.dtype());
+  const Output best = g.op("GatherNd", {g.y(), indices});
+  const Output won = cast(g, g.op("Equal", {g.x(2), best}), dy.dtype());
+  const Output winners = g.op("TensorScatterAdd", {kept, indices, won});
+  const Output shared = g.op("RealDiv", {dy, g.op("Maximum", {winners, ones_like(g, winners)})});
+  return {mul(g, kept, shared), {}, mul(g, won, g.op("GatherNd", {shared, indices}))};
 }
 
 // DynamicStitch: inputs indices[0..n), data[0..n).
@@ -143,47 +154,6 @@ Gradients dynamic_partition_gradient(Grad& g) {
   return {g.op("Reshape", {whole, shape_of(g, g.x())}), {}};
 }
 
-void segment_sum_shape(InferContext& c) {
-  const Shape &data = c.input(0), &ids = c.input(1);
-  require_scalar(c, 2);
-  const auto n = scalar_int(c, 2);
-  require(c, !n || *n >= 0, "Dimension size, given by scalar input 2, must be non-negative but is ",
-          n.value_or(0));
-  if (!data.known_rank() || !ids.known_rank()) return;
-  require(c, data.rank() >= ids.rank(), "Shape must be at least rank ", ids.rank(), " but is rank ",
-          data.rank());
-  for (int d = 0; d < ids.rank(); ++d) c.merge_dim(data.dim(d), ids.dim(d));
-  c.set_output(0, Shape{n.value_or(kUnknownDim)}.concat(data.slice(ids.rank(), data.rank())));
-}
-
-// dy's rows by id; rows of negative ids, which the sum dropped, are zero.
-Gradients segment_sum_gradient(Grad& g) {
-  const Output dy = g.dy(), ids = g.x(1);
-  const Output zero_ids = g.zeros_like(ids);
-  const Output rows = gather0(g, dy, g.op("Maximum", {ids, zero_ids}));
-  Output kept = with_constant(g, "GreaterEqual", "GreaterEqual", ids, 0);
-  const Shape &r = rows.shape(), &k = kept.shape();
-  if (r.known_rank() && k.known_rank()) {
-    for (int i = k.rank(); i < r.rank(); ++i) kept = expand_dims(g, kept, -1);
-  } else {
-    const Output shape = shape_of(g, kept);
-    const Output more = g.op("Sub", {rank_of(g, rows), rank_of(g, kept)}, {}, "sub");
-    NameScope scope(g.graph(), "ones");
-    const Output dims = stack(g, {more}, 0, "packed"), one = g.scalar_i32(1);
-    const Output ones = g.op("Fill", {dims, one}, {}, scope.scope());
-    kept = g.op("Reshape", {kept, concat(g, {shape, ones}, 0)});
-  }
-  Output all;
-  {
-    NameScope scope(g.graph(), "ones_like");
-    const Output shape = shape_of(g, rows), yes = g.constant(Literal::scalar(true));
-    all = g.op("Fill", {shape, yes}, {}, scope.scope());
-  }
-  kept = g.op("LogicalAnd", {kept, all}, {}, "and");
-  const Output zeros = g.zeros_like(rows);
-  return {g.op("Select", {kept, rows, zeros}), {}, {}};
-}
-
 }  // namespace
 
 void register_array_scatter(OpRegistry& r) {
@@ -221,6 +191,22 @@ void register_array_scatter(OpRegistry& r) {
          .infer = tensor_scatter_shape,
          .grad = [](Grad& g) { return tensor_scatter_add_gradient(g, true); },
          .later_attrs = {"bad_indices_policy: string = ''"}});
+  r.add({.name = "TensorScatterMax",
+         .inputs = inputs,
+         .outputs = {"output: T"},
+         .attrs = attrs,
+         .doc = "The tensor with the slices at the indices raised to the updates, element by element.",
+         .infer = tensor_scatter_shape,
+         .grad = tensor_scatter_extreme_gradient,
+         .later_attrs = {"bad_indices_policy: string = ''"}});
+  r.add({.name = "TensorScatterMin",
+         .inputs = inputs,
+         .outputs = {"output: T"},
+         .attrs = attrs,
+         .doc = "The tensor with the slices at the indices lowered to the updates, element by element.",
+         .infer = tensor_scatter_shape,
+         .grad = tensor_scatter_extreme_gradient,
+         .later_attrs = {"bad_indices_policy: string = ''"}});
   for (const char* name : {"DynamicStitch", "ParallelDynamicStitch"})
     r.add({.name = name,
            .inputs = {"indices: N * int32", "data: N * T"},
@@ -238,13 +224,6 @@ void register_array_scatter(OpRegistry& r) {
          .traits = kDynamicShape,
          .infer = dynamic_partition_shape,
          .grad = dynamic_partition_gradient});
-  r.add({.name = "UnsortedSegmentSum",
-         .inputs = {"data: T", "segment_ids: Tindices", "num_segments: Tnumsegments"},
-         .outputs = {"output: T"},
-         .attrs = {"T: numbertype", "Tindices: {int32, int64}", "Tnumsegments: {int32, int64} = int32"},
-         .doc = "Sums of the rows with the same segment id; negative ids are dropped.",
-         .infer = segment_sum_shape,
-         .grad = segment_sum_gradient});
 }
 
 }  // namespace sluice::graph::ops

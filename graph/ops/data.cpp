@@ -1,4 +1,4 @@
-// Strings and checkpoint files: what the graphs of tf.train.Saver are made of.
+// Checkpoint files: what the graphs of tf.train.Saver are made of.
 
 #include <charconv>
 
@@ -68,28 +68,9 @@ void restore_shape(InferContext& c) {
     c.set_output(i, sliced_shape(c, specs->as_strings()[static_cast<size_t>(i)]));
 }
 
-void all_scalars(InferContext& c) {
-  for (int i = 0; i < c.num_inputs(); ++i) require_scalar(c, i);
-  scalar_output(c);
-}
-
 void merge_checkpoints_shape(InferContext& c) {
   c.with_rank(0, 1);
   require_scalar(c, 1);
-}
-
-// Scalars join with every element of the others.
-void string_join_shape(InferContext& c) {
-  Shape out = Shape::scalar();
-  for (int i = 0; i < c.num_inputs(); ++i) {
-    const Shape& s = c.input(i);
-    if (!s.known_rank()) {
-      out = Shape();
-      break;
-    }
-    if (s.rank() > 0) out = out.rank() == 0 ? s : c.merge(out, s);
-  }
-  c.set_output(0, out);
 }
 
 }  // namespace
@@ -115,26 +96,6 @@ void register_data(OpRegistry& r) {
          .traits = kFileOp,
          .infer = merge_checkpoints_shape,
          .later_attrs = {"allow_missing_files: bool = false"}});
-  r.add({.name = "ShardedFilename",
-         .inputs = {"basename: string", "shard: int32", "num_shards: int32"},
-         .outputs = {"filename: string"},
-         .doc = "basename-SSSSS-of-NNNNN.",
-         .traits = kHostOnly,
-         .infer = all_scalars});
-  r.add({.name = "StaticRegexFullMatch",
-         .inputs = {"input: string"},
-         .outputs = {"output: bool"},
-         .attrs = {"pattern: string"},
-         .doc = "Whether each string matches the pattern as a whole.",
-         .traits = kHostOnly,
-         .infer = same_shape});
-  r.add({.name = "StringJoin",
-         .inputs = {"inputs: N * string"},
-         .outputs = {"output: string"},
-         .attrs = {"N: int >= 1", "separator: string = ''"},
-         .doc = "Joins strings element by element.",
-         .traits = kHostOnly,
-         .infer = string_join_shape});
 }
 
 }  // namespace sluice::graph::ops

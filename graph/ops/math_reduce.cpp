@@ -294,42 +294,12 @@ void register_scans(OpRegistry& r) {
   });
 }
 
-// Rows are as many as the largest id + 1, which only the values tell.
-void segment_shape(InferContext& c) {
-  const Shape& data = c.input(0);
-  const Shape ids = c.with_rank(1, 1);
-  if (!data.known_rank()) return c.set_output(0, Shape());
-  c.with_rank_at_least(0, 1);
-  c.merge_dim(data.dim(0), ids.dim(0));
-  Shape out = data;
-  out.set_dim(0, kUnknownDim);
-  if (const auto values = c.value(1)) {
-    const std::vector<int64_t> v = values->to_int64s();
-    out.set_dim(0, v.empty() ? 0 : v.back() + 1);
-  }
-  c.set_output(0, out);
-}
-
-void register_segments(OpRegistry& r) {
-  r.add({.name = "SegmentSum",
-         .inputs = {"data: T", "segment_ids: Tindices"},
-         .outputs = {"output: T"},
-         .attrs = {kNumberTypes, "Tindices: {int32, int64}"},
-         .doc = "Sums of rows with the same id; ids are sorted.",
-         .traits = kDynamicShape,
-         .infer = segment_shape,
-         .grad = [](Grad& g) {
-           return Gradients{gather0(g, g.dy(), g.x(1)), GradValue()};
-         }});
-}
-
 }  // namespace
 
 void register_math_reduce(OpRegistry& r) {
   register_reductions(r);
   register_positions(r);
   register_scans(r);
-  register_segments(r);
 }
 
 }  // namespace sluice::graph::ops

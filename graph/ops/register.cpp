@@ -11,6 +11,7 @@ const OpRegistry& standard_ops() {
     ops::register_array_join(r);
     ops::register_array_scatter(r);
     ops::register_array_search(r);
+    ops::register_array_segment(r);
     ops::register_array_shape(r);
     ops::register_array_slice(r);
     ops::register_control(r);
@@ -27,6 +28,8 @@ const OpRegistry& standard_ops() {
     ops::register_nn_pool(r);
     ops::register_random(r);
     ops::register_state(r);
+    ops::register_state_scatter(r);
+    ops::register_strings(r);
     ops::register_summary(r);
     ops::register_train(r);
     return r;

@@ -11,6 +11,7 @@ void register_array_gather(OpRegistry& r);
 void register_array_join(OpRegistry& r);
 void register_array_scatter(OpRegistry& r);
 void register_array_search(OpRegistry& r);
+void register_array_segment(OpRegistry& r);
 void register_array_shape(OpRegistry& r);
 void register_array_slice(OpRegistry& r);
 void register_control(OpRegistry& r);
@@ -27,6 +28,8 @@ void register_nn_norm(OpRegistry& r);
 void register_nn_pool(OpRegistry& r);
 void register_random(OpRegistry& r);
 void register_state(OpRegistry& r);
+void register_state_scatter(OpRegistry& r);
+void register_strings(OpRegistry& r);
 void register_summary(OpRegistry& r);
 void register_train(OpRegistry& r);
 

@@ -36,6 +36,10 @@ Shape merge_because(InferContext& c, const Shape& a, const Shape& b, const std::
 /// "Dimension must be <want> but is <got>" when the known dimension differs.
 void require_dim(InferContext& c, int64_t got, int64_t want);
 
+/// The shape of `target` after its slices at `indices` [.., d] took `updates` [..] + rest, where the first d
+/// dimensions of the target are indexed; fails with TensorFlow's text unless they fit.
+Shape check_scatter_nd(InferContext& c, const Shape& indices, const Shape& updates, const Shape& target);
+
 /// Input i as integers, of any rank; nullopt when nothing is known.
 std::optional<PartialInts> ints(InferContext& c, int i);
 /// Element i of what is known.

@@ -83,16 +83,6 @@ Gradients resource_gather_nd_gradient(Grad& g) {
   return {g.op("ScatterNd", {g.x(1), g.dy(), shape}), {}};
 }
 
-// updates = indices.shape + variable.shape[1:], or a scalar for every row.
-void check_scatter(InferContext& c, const Shape& variable) {
-  const Shape& updates = c.input(2);
-  if (updates.known_rank() && updates.rank() == 0) return;
-  if (variable.known_rank()) require(c, variable.rank() >= 1, "Shape must be at least rank 1 but is rank 0");
-  c.merge(updates, c.input(1).concat(tail_of(variable, 1)));
-}
-
-void resource_scatter_shape(InferContext& c) { check_scatter(c, c.handle_shape(0)); }
-
 // Reference form.
 
 void assign_shape(InferContext& c) {
@@ -101,11 +91,6 @@ void assign_shape(InferContext& c) {
 }
 
 void update_shape(InferContext& c) { c.set_output(0, c.merge(c.input(0), c.input(1))); }
-
-void ref_scatter_shape(InferContext& c) {
-  check_scatter(c, c.input(0));
-  c.set_output(0, c.input(0));
-}
 
 void count_up_to_shape(InferContext& c) { c.set_output(0, c.with_rank(0, 0)); }
 
@@ -175,15 +160,13 @@ void add_resource(OpRegistry& r) {
          .traits = kReads,
          .infer = resource_gather_nd_shape,
          .grad = resource_gather_nd_gradient});
-  for (const char* name : {"ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate"})
-    r.add(
-        {.name = name,
-         .inputs = {"resource: resource", "indices: Tindices", "updates: dtype"},
-         .attrs = {std::string_view(name).ends_with("Update") ? "dtype: type" : "dtype: numbertype",
-                   kIndices},
-         .doc = "Adds the updates to rows of the variable (or subtracts or writes them); duplicates add up.",
+  r.add({.name = "ResourceCountUpTo",
+         .inputs = {"resource: resource"},
+         .outputs = {"output: T"},
+         .attrs = {"limit: int", "T: {int32, int64}"},
+         .doc = "The variable's value before it is raised by one; OutOfRange at the limit.",
          .traits = kWrites,
-         .infer = resource_scatter_shape});
+         .infer = scalar_output});
 }
 
 void add_reference(OpRegistry& r) {
@@ -209,18 +192,6 @@ void add_reference(OpRegistry& r) {
            .doc = "Adds the value to the variable (or subtracts it).",
            .traits = kWrites,
            .infer = update_shape});
-  for (const char* name : {"ScatterAdd", "ScatterSub", "ScatterUpdate"}) {
-    const bool update = std::string_view(name).ends_with("Update");
-    r.add(
-        {.name = name,
-         .inputs = {"ref: Ref(T)", "indices: Tindices", "updates: T"},
-         .outputs = {"output_ref: Ref(T)"},
-         .attrs = {update ? "T: type" : "T: numbertype", kIndices,
-                   update ? "use_locking: bool = true" : "use_locking: bool = false"},
-         .doc = "Adds the updates to rows of the variable (or subtracts or writes them); duplicates add up.",
-         .traits = kWrites,
-         .infer = ref_scatter_shape});
-  }
   r.add({.name = "IsVariableInitialized",
          .inputs = {"ref: Ref(dtype)"},
          .outputs = {"is_initialized: bool"},

@@ -9,12 +9,15 @@ namespace {
 
 struct Update {
   const char* name;
-  std::vector<std::string> state;      // the variable and its slots
-  std::vector<std::string> arguments;  // "grad" and "delta" have the variable's shape, the rest are scalars
-  std::vector<std::string> attrs;      // besides T and use_locking
+  std::vector<std::string> state;  // the variable and its slots
+  // "grad" and "delta" have the variable's shape, the rest are scalars, of its type unless they say
+  // otherwise.
+  std::vector<std::string> arguments;
+  std::vector<std::string> attrs;  // besides T and use_locking
   bool sparse;
   const char* doc;
   std::vector<std::string> later_attrs = {};
+  bool resource_only = false;
 };
 
 const std::vector<Update>& updates() {
@@ -26,7 +29,7 @@ const std::vector<Update>& updates() {
        {"var"},
        {"alpha", "l1", "l2", "delta"},
        {},
-       false,
+       true,
        "p = var - alpha * delta; var = sign(p) / (1 + alpha * l2) * max(|p| - alpha * l1, 0)"},
       {"Momentum",
        {"var", "accum"},
@@ -40,11 +43,24 @@ const std::vector<Update>& updates() {
        {kSlots},
        true,
        "accum += grad^2; var -= lr * grad / sqrt(accum)"},
+      {"AdagradV2",
+       {"var", "accum"},
+       {"lr", "epsilon", "grad"},
+       {kSlots},
+       true,
+       "accum += grad^2; var -= lr * grad / (sqrt(accum) + epsilon)"},
+      {"AdagradDA",
+       {"var", "gradient_accumulator", "gradient_squared_accumulator"},
+       {"grad", "lr", "l1", "l2", "global_step: int64"},
+       {},
+       true,
+       "G += grad; GG += grad^2; var = -sign(G) * lr * max(|G| - l1 * global_step, 0) / (l2 * global_step * "
+       "lr + sqrt(GG))"},
       {"ProximalAdagrad",
        {"var", "accum"},
        {"lr", "l1", "l2", "grad"},
        {},
-       false,
+       true,
        "accum += grad^2; the proximal step with rate lr / sqrt(accum)"},
       {"Adadelta",
        {"var", "accum", "accum_update"},
@@ -73,6 +89,21 @@ const std::vector<Update>& updates() {
        "alpha = lr * sqrt(1 - beta2_power) / (1 - beta1_power); m += (grad - m) * (1 - beta1); v += (grad^2 "
        "- "
        "v) * (1 - beta2); var -= alpha * m / (sqrt(v) + epsilon)"},
+      {"AdaMax",
+       {"var", "m", "v"},
+       {"beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"},
+       {},
+       false,
+       "m += (grad - m) * (1 - beta1); v = max(beta2 * v, |grad|); var -= lr / (1 - beta1_power) * m / (v + "
+       "epsilon)"},
+      {"AdamWithAmsgrad",
+       {"var", "m", "v", "vhat"},
+       {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"},
+       {},
+       false,
+       "as Adam with vhat = max(vhat, v) in place of v in the step",
+       {},
+       true},
       {"Ftrl",
        {"var", "accum", "linear"},
        {"grad", "lr", "l1", "l2", "lr_power"},
@@ -129,7 +160,9 @@ void add_form(OpRegistry& r, const Update& u, bool resource, bool sparse) {
   def.name = cat(resource ? "Resource" : "", sparse ? "SparseApply" : "Apply", u.name);
   for (const std::string& s : u.state) def.inputs.push_back(cat(s, resource ? ": resource" : ": Ref(T)"));
   for (const std::string& a : u.arguments) {
-    def.inputs.push_back(a + ": T");
+    // TensorFlow calls the sparse form of a delta a gradient.
+    const std::string name = sparse && a == "delta" ? "grad" : a;
+    def.inputs.push_back(name.find(':') == std::string::npos ? name + ": T" : name);
     if (sparse && is_gradient(a)) def.inputs.push_back("indices: Tindices");
   }
   if (!resource) def.outputs = {"out: Ref(T)"};
@@ -149,6 +182,7 @@ void add_form(OpRegistry& r, const Update& u, bool resource, bool sparse) {
 void register_train(OpRegistry& r) {
   for (const Update& u : updates())
     for (const bool resource : {false, true}) {
+      if (u.resource_only && !resource) continue;
       add_form(r, u, resource, false);
       if (u.sparse) add_form(r, u, resource, true);
     }

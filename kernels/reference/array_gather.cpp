@@ -1,10 +1,12 @@
 // Ops that read or write rows by index: Gather, GatherNd, ScatterNd, OneHot, DynamicStitch and -Partition.
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/reference/common.h"
 #include "kernels/reference/gather.h"
 #include "kernels/reference/register.h"
+#include "kernels/reference/variable_edit.h"
 
 namespace sluice::kernels {
 
@@ -79,10 +81,34 @@ BoundFn gather_v2(const KernelSpec& spec) {
   };
 }
 
-void resource_gather(KernelRun& r) {
-  const Array value = r.variable(0).value();
-  const Array typed = value.dtype() == r.out_dtype(0) ? value : value.cast(r.out_dtype(0));
-  gather(r, typed.dims(), 0, 0, typed.data());
+// What a gather reads of a variable: its own bytes where it holds the output's type in row-major order, so
+// that only the rows asked for are touched; else a copy.
+struct VariableRows {
+  VariableRows(const KernelRun& r, int input, DType want) : held(r.variable(input).read()) {
+    SLUICE_REQUIRE(held != nullptr, Code::kFailedPrecondition, "Attempting to use uninitialized value ",
+                   r.variable(input).name());
+    if (held->spec.dtype == graph::base_dtype(want) && held->spec.layout.plain() && !held->strings) {
+      data = held->buffer.data();
+      return;
+    }
+    copy = r.variable(input).value();
+    if (copy.dtype() != graph::base_dtype(want)) copy = copy.cast(graph::base_dtype(want));
+    data =
+        copy.dtype() == DType::kString ? static_cast<const void*>(copy.string_values().data()) : copy.data();
+  }
+  const Dims& dims() const { return held->spec.dims; }
+  std::shared_ptr<const runtime::VariableBuffer> held;
+  Array copy;
+  const void* data = nullptr;
+};
+
+BoundFn resource_gather(const KernelSpec& spec) {
+  const auto batch_attr = static_cast<int>(spec.attr_or<int64_t>("batch_dims", 0));
+  return [batch_attr](KernelRun& r) {
+    const VariableRows rows(r, 0, r.out_dtype(0));
+    const int batch = batch_attr < 0 ? batch_attr + static_cast<int>(r.in_dims(1).size()) : batch_attr;
+    gather(r, rows.dims(), batch, batch, rows.data);
+  };
 }
 
 // Offset in elements of the slice that row k of `indices` names, or -1.
@@ -137,12 +163,11 @@ void gather_nd_from(KernelRun& r, const Dims& dims, const void* params) {
 void gather_nd(KernelRun& r) { gather_nd_from(r, r.in_dims(0), input_bytes(r, 0)); }
 
 void resource_gather_nd(KernelRun& r) {
-  const Array value = r.variable(0).value();
-  const Array typed = value.dtype() == r.out_dtype(0) ? value : value.cast(r.out_dtype(0));
-  gather_nd_from(r, typed.dims(), typed.data());
+  const VariableRows rows(r, 0, r.out_dtype(0));
+  gather_nd_from(r, rows.dims(), rows.data);
 }
 
-enum class Scatter { kUpdate, kAdd, kSub };
+enum class Scatter { kUpdate, kAdd, kSub, kMin, kMax };
 
 template <class T>
 void scatter_nd_into(const KernelRun& r, T* to, const Dims& dims, int indices, int updates, Scatter how) {
@@ -153,10 +178,24 @@ void scatter_nd_into(const KernelRun& r, T* to, const Dims& dims, int indices, i
   const T* from = r.in<T>(updates);
   for (int64_t k = 0; k < n.rows; ++k) {
     T* row = to + nd_offset(r, indices, k, n.depth, dims, s);
-    for (int64_t i = 0; i < n.inner; ++i, ++from)
-      row[i] = how == Scatter::kUpdate
-                   ? *from
-                   : static_cast<T>(how == Scatter::kAdd ? row[i] + *from : row[i] - *from);
+    for (int64_t i = 0; i < n.inner; ++i, ++from) {
+      switch (how) {
+        case Scatter::kUpdate:
+          row[i] = *from;
+          break;
+        case Scatter::kAdd:
+          row[i] = static_cast<T>(row[i] + *from);
+          break;
+        case Scatter::kSub:
+          row[i] = static_cast<T>(row[i] - *from);
+          break;
+        case Scatter::kMin:
+          row[i] = std::min(row[i], *from);
+          break;
+        case Scatter::kMax:
+          row[i] = std::max(row[i], *from);
+      }
+    }
   }
 }
 
@@ -177,6 +216,14 @@ void tensor_scatter(KernelRun& r) {
     copy_value(r, 0, 0);
     scatter_nd_into(r, r.out<T>(0), r.out_dims(0), 1, 2, kHow);
   });
+}
+
+// (variable, indices, updates)
+template <Scatter kHow>
+void variable_scatter(KernelRun& r) {
+  VariableEdit v(r.variable(0));
+  for_common(v.dtype(), [&]<class T>() { scatter_nd_into(r, v.data<T>(), v.dims(), 1, 2, kHow); });
+  v.commit();
 }
 
 // (indices, depth, on, off)
@@ -265,13 +312,22 @@ void dynamic_partition(KernelRun& r) {
 void register_array_gather(KernelRegistry& r) {
   add(r, "Gather", gather_rows);
   add_bound(r, "GatherV2", gather_v2);
-  add(r, "ResourceGather", resource_gather);
+  add_bound(r, "ResourceGather", resource_gather);
   add(r, "GatherNd", gather_nd);
   add(r, "ResourceGatherNd", resource_gather_nd);
   add(r, "ScatterNd", scatter_nd);
   add(r, "TensorScatterAdd", tensor_scatter<Scatter::kAdd>, {{0, 0}});
   add(r, "TensorScatterSub", tensor_scatter<Scatter::kSub>, {{0, 0}});
   add(r, "TensorScatterUpdate", tensor_scatter<Scatter::kUpdate>, {{0, 0}});
+  add(r, "TensorScatterMin", tensor_scatter<Scatter::kMin>, {{0, 0}});
+  add(r, "TensorScatterMax", tensor_scatter<Scatter::kMax>, {{0, 0}});
+  add(r, "ScatterNdNonAliasingAdd", tensor_scatter<Scatter::kAdd>, {{0, 0}});
+  for (const char* op : {"ScatterNdAdd", "ResourceScatterNdAdd"}) add(r, op, variable_scatter<Scatter::kAdd>);
+  for (const char* op : {"ScatterNdSub", "ResourceScatterNdSub"}) add(r, op, variable_scatter<Scatter::kSub>);
+  for (const char* op : {"ScatterNdMin", "ResourceScatterNdMin"}) add(r, op, variable_scatter<Scatter::kMin>);
+  for (const char* op : {"ScatterNdMax", "ResourceScatterNdMax"}) add(r, op, variable_scatter<Scatter::kMax>);
+  for (const char* op : {"ScatterNdUpdate", "ResourceScatterNdUpdate"})
+    add(r, op, variable_scatter<Scatter::kUpdate>);
   add_bound(r, "OneHot", one_hot);
   add(r, "DynamicStitch", dynamic_stitch);
   add(r, "ParallelDynamicStitch", dynamic_stitch);

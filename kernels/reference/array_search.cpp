@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 
@@ -160,6 +161,64 @@ void unique(KernelRun& r) {
   });
 }
 
+// Distinct slices along an axis, in the order of their first appearance, as Unique does for elements.
+template <class T>
+void unique_slices(KernelRun& r, size_t axis) {
+  const Dims& dims = r.in_dims(0);
+  const T* x = moved_in<T>(r, 0);
+  int64_t outer = 1, inner = 1;
+  for (size_t d = 0; d < axis; ++d) outer *= dims[d];
+  for (size_t d = axis + 1; d < dims.size(); ++d) inner *= dims[d];
+  const int64_t n = dims[axis];
+  auto before = [&](int64_t a, int64_t b) {  // strict order of slices a and b
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < inner; ++i) {
+        const T &u = x[(o * n + a) * inner + i], &v = x[(o * n + b) * inner + i];
+        if (u != v) return u < v;
+      }
+    return false;
+  };
+  std::map<int64_t, int64_t, decltype(before)> seen(before);  // a slice's first position: its number
+  std::vector<int64_t> firsts, counts;
+  for_index(r.out_dtype(1), [&]<class I>() {
+    I* at = r.out_is_array(1) ? static_cast<I*>(result(r, 1, {n})) : r.out<I>(1);
+    for (int64_t k = 0; k < n; ++k) {
+      const auto [it, inserted] = seen.emplace(k, static_cast<int64_t>(firsts.size()));
+      if (inserted) {
+        firsts.push_back(k);
+        counts.push_back(0);
+      }
+      ++counts[static_cast<size_t>(it->second)];
+      at[k] = static_cast<I>(it->second);
+    }
+    if (r.num_outputs() > 2) {
+      I* c = static_cast<I*>(result(r, 2, {static_cast<int64_t>(counts.size())}));
+      for (int64_t v : counts) *c++ = static_cast<I>(v);
+    }
+  });
+  Dims out = dims;
+  out[axis] = static_cast<int64_t>(firsts.size());
+  T* to;
+  if constexpr (std::is_same_v<T, std::string>) {
+    r.out_array(0) =
+        Array::strings(out, std::vector<std::string>(static_cast<size_t>(graph::num_elements(out))));
+    to = r.out_array(0).string_values().data();
+  } else {
+    to = static_cast<T*>(result(r, 0, out));
+  }
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t k : firsts) to = std::copy_n(x + (o * n + k) * inner, inner, to);
+}
+
+void unique_v2(KernelRun& r) {
+  SLUICE_REQUIRE(in_count(r, 1) <= 1, Code::kInvalidArgument,
+                 "axis does not support input tensors larger than 1 elements");
+  if (r.in_dims(0).size() == 1) return unique(r);
+  SLUICE_REQUIRE(in_count(r, 1) == 1, Code::kInvalidArgument, "unique expects a 1D vector.");
+  const int axis = resolve_axis(int_at(r, 1, 0), static_cast<int>(r.in_dims(0).size()));
+  for_keys(r.in_dtype(0), [&]<class T>() { unique_slices<T>(r, static_cast<size_t>(axis)); });
+}
+
 // Values of x that are not in y, and where they stand in x.
 void list_diff(KernelRun& r) {
   for_keys(r.in_dtype(0), [&]<class T>() {
@@ -190,6 +249,8 @@ void register_array_search(KernelRegistry& r) {
   add(r, "Where", where);
   add(r, "Unique", unique);
   add(r, "UniqueWithCounts", unique);
+  add(r, "UniqueV2", unique_v2);
+  add(r, "UniqueWithCountsV2", unique_v2);
   add(r, "ListDiff", list_diff);
 }
 

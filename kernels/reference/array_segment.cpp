@@ -9,9 +9,14 @@
 namespace sluice::kernels {
 namespace {
 
+// start(): what a reduction begins with; empty(): what a segment without rows gives among ascending ids.
 struct SegSum {
   template <class T>
   static T start() {
+    return T(0);
+  }
+  template <class T>
+  static T empty() {
     return T(0);
   }
   template <class T>
@@ -25,6 +30,10 @@ struct SegProd {
     return T(1);
   }
   template <class T>
+  static T empty() {
+    return T(1);
+  }
+  template <class T>
   static T join(T a, T b) {
     return scalar::wrap_mul(a, b);
   }
@@ -35,6 +44,10 @@ struct SegMax {
     return std::numeric_limits<T>::lowest();
   }
   template <class T>
+  static T empty() {
+    return T(0);
+  }
+  template <class T>
   static T join(T a, T b) {
     return scalar::Maximum{}(a, b);
   }
@@ -43,6 +56,10 @@ struct SegMin {
   template <class T>
   static T start() {
     return std::numeric_limits<T>::max();
+  }
+  template <class T>
+  static T empty() {
+    return T(0);
   }
   template <class T>
   static T join(T a, T b) {
@@ -81,7 +98,7 @@ void unsorted(KernelRun& r) {
   });
 }
 
-// Ids ascend; segments without rows are zero.
+// Ids ascend.
 template <class Op, bool kMean>
 void sorted(KernelRun& r) {
   const int64_t ids = in_count(r, 1);
@@ -94,7 +111,7 @@ void sorted(KernelRun& r) {
     Dims dims = r.in_dims(0);
     dims.at(0) = segments;
     T* to = static_cast<T*>(result(r, 0, dims));
-    std::fill_n(to, segments * inner, T(0));
+    std::fill_n(to, segments * inner, Op::template empty<T>());
     const T* x = r.in<T>(0);
     for (int64_t k = 0; k < ids;) {
       const int64_t id = int_at(r, 1, k);

@@ -24,6 +24,7 @@ void register_host_summary(runtime::KernelRegistry& r);
 void register_host_summary_audio(runtime::KernelRegistry& r);
 void register_host_summary_image(runtime::KernelRegistry& r);
 void register_host_summary_tensor(runtime::KernelRegistry& r);
+void register_host_text(runtime::KernelRegistry& r);
 void register_image_resize(runtime::KernelRegistry& r);
 void register_matmul(runtime::KernelRegistry& r);
 void register_nn_misc(runtime::KernelRegistry& r);

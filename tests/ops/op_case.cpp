@@ -103,7 +103,7 @@ Formula elements(Dims dims, double (*f)(const std::vector<Doubles>&, const Dims&
 
 std::vector<OpCase> all_cases() {
   std::vector<OpCase> all;
-  for (auto list : {array_cases(), math_cases(), nn_cases()})
+  for (auto list : {array_cases(), index_cases(), math_cases(), nn_cases()})
     for (OpCase& c : list) all.push_back(std::move(c));
   return all;
 }

@@ -76,6 +76,7 @@ Formula elements(Dims dims, double (*f)(const std::vector<Doubles>&, const Dims&
 
 // The lists, one a file.
 std::vector<OpCase> array_cases();
+std::vector<OpCase> index_cases();
 std::vector<OpCase> math_cases();
 std::vector<OpCase> nn_cases();
 std::vector<OpCase> all_cases();
