@@ -1,6 +1,7 @@
 #include "dsl/variable.h"
 
 #include <algorithm>
+#include <map>
 
 #include "dsl/call.h"
 #include "dsl/ops/array.h"
@@ -226,10 +227,77 @@ std::vector<Variable> trainable_variables(Graph& g, const std::string& scope) {
   return get_variables(g, graph::keys::kTrainableVariables, scope);
 }
 
+namespace {
+
+// Initialisers of a group in order: where an initial value reads another variable of the group, the nodes
+// from that read on are copied behind the other's initialiser. (On the nodes themselves a control edge would
+// set the other variable again whenever this one alone is initialised.)
+class InitialiserOrder {
+ public:
+  InitialiserOrder(Graph& g, const std::vector<Variable>& variables) : g_(g) {
+    for (const Variable& v : variables) variables_[&v.node()] = v;
+  }
+
+  Node& initializer(const Variable& v) {
+    if (auto it = done_.find(&v.node()); it != done_.end()) return *it->second;
+    done_[&v.node()] = &v.initializer();  // holds while a cycle of reads is followed
+    Node* root = &v.initializer();
+    std::vector<Node*> nodes = graph::ancestors(std::span<Node* const>(&root, 1));
+    std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
+    std::map<const Node*, Node*> copies;
+    for (Node* n : nodes) {
+      std::vector<Node*> behind = others_read(*n, v);
+      const auto inputs = n->inputs();
+      const bool depends = std::any_of(inputs.begin(), inputs.end(),
+                                       [&](const Output& in) { return copies.count(in.node) > 0; });
+      if (!behind.empty() || depends) copies[n] = &copy(*n, copies, behind);
+    }
+    if (auto it = copies.find(root); it != copies.end()) done_[&v.node()] = it->second;
+    return *done_[&v.node()];
+  }
+
+ private:
+  // Initialisers of the variables that `n` looks at.
+  std::vector<Node*> others_read(const Node& n, const Variable& self) {
+    std::vector<Node*> out;
+    if (n.has(graph::kWritesVariable) || n.has(graph::kAllowsUninitialized)) return out;
+    for (const Output& in : n.inputs()) {
+      const auto it = variables_.find(in.node);
+      if (it != variables_.end() && !(it->second == self)) out.push_back(&initializer(it->second));
+    }
+    return out;
+  }
+
+  Node& copy(const Node& n, const std::map<const Node*, Node*>& copies, const std::vector<Node*>& behind) {
+    std::vector<Output> inputs;
+    for (const Output& in : n.inputs()) {
+      const auto it = copies.find(in.node);
+      inputs.push_back(it == copies.end() ? in : Output{it->second, in.index});
+    }
+    ControlDependencies only(g_, ControlDependencies::Clear{});
+    ControlDependencies after(g_, behind);
+    NameScope root(g_, "");
+    const auto controls = n.control_inputs();
+    return g_.add({.op = n.op(),
+                   .name = n.name(),
+                   .inputs = inputs,
+                   .attrs = n.attrs(),
+                   .control_inputs = {controls.begin(), controls.end()},
+                   .loc = n.loc()});
+  }
+
+  Graph& g_;
+  std::map<const Node*, Variable> variables_;
+  std::map<const Node*, Node*> done_;
+};
+
+}  // namespace
+
 Node& variables_initializer(Graph& g, const std::vector<Variable>& variables, const std::string& name,
                             Loc loc) {
   std::vector<Node*> ops;
-  for (const Variable& v : variables) ops.push_back(&v.initializer());
+  InitialiserOrder order(g, variables);
+  for (const Variable& v : variables) ops.push_back(&order.initializer(v));
   return group(g, ops, name.empty() ? "init" : name, loc);
 }
 Node& global_variables_initializer(Graph& g, Loc loc) {

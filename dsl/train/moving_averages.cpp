@@ -88,7 +88,7 @@ ExponentialMovingAverage::ExponentialMovingAverage(const Operand& decay, const M
     : decay_(decay), o_(o) {}
 
 // The shadow of a variable starts at the value the variable has when the shadow is initialised: behind the
-// variable's own initialiser, or what a checkpoint gave it.
+// variable's own initialiser (variables_initializer sees to it), or what a checkpoint gave it.
 Variable ExponentialMovingAverage::shadow_of(const Variable& v, Loc loc) {
   if (Variable made = average(v)) return made;
   Graph& g = v.graph();

@@ -168,6 +168,26 @@ TEST_F(VariableTest, MovingAverageFormula) {
   EXPECT_FLOAT_EQ(floats(s.run({v.snapshot()})[0])[0], 1.9f);
 }
 
+TEST_F(VariableTest, InitialValuesMayReadOtherVariables) {
+  for (const bool resource : {true, false}) {
+    Graph h;
+    Variable a =
+        get_variable(h, "a", {2}, {.initializer = random_normal_initializer(), .use_resource = resource});
+    Variable b = make_variable(h, multiply(a.read_value(), 2.0), "b", {.use_resource = resource});
+    Variable c = make_variable(h, add(a.read_value(), b.read_value()), "c", {.use_resource = resource});
+    Node& init = global_variables_initializer(h);
+    Session s(h);
+    s.run({}, {}, {&init});
+    const auto x = floats(s.run({a.snapshot()})[0]), z = floats(s.run({c.snapshot()})[0]);
+    EXPECT_FLOAT_EQ(z[0], 3 * x[0]);
+    // Initialising one alone sets no other.
+    s.run({}, {}, {&assign_op(a, constant(h, std::vector<float>{1, 2}))});
+    s.run({}, {}, {&b.initializer()});
+    EXPECT_THAT(floats(s.run({a.snapshot()})[0]), ElementsAre(1, 2));
+    EXPECT_THAT(floats(s.run({b.snapshot()})[0]), ElementsAre(2, 4));
+  }
+}
+
 TEST_F(VariableTest, AnUninitialisedReadNamesTheVariable) {
   Variable v = get_variable(g, "v", {1});
   Session s(g);
