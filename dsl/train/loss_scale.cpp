@@ -97,8 +97,11 @@ Node& LossScaleOptimizer::apply_gradients(const GradsAndVars& grads_and_vars, co
   Graph& g = grads_and_vars[0].var.graph();
   make_variables(g, loc);
   const bool count_all = dynamic_->count_skipped_steps && global_step;
-  NameScope scope(g, "loss_scaling");
-  const Tensor finite = all_finite(grads_and_vars, loc);
+  Tensor finite;
+  {
+    NameScope scope(g, "loss_scaling");
+    finite = all_finite(grads_and_vars, loc);
+  }
   Node& updated = apply_if(
       finite,
       [&]() -> Node& {
@@ -106,6 +109,7 @@ Node& LossScaleOptimizer::apply_gradients(const GradsAndVars& grads_and_vars, co
       },
       loc);
   ControlDependencies after(g, {&updated});
+  NameScope scope(g, "loss_scaling");
   const Tensor scale = scale_.value(loc), steps = normal_steps_.value(loc);
   const Tensor grow = greater_equal(steps, dynamic_->increment_every_n, {}, loc);
   const Tensor kept = where(grow, multiply(scale, 2.0, "mul", loc), scale, {}, loc);
