@@ -114,6 +114,7 @@ PartialInts ints_of(const Shape& shape) {
 
 std::optional<PartialInts> fold_input(FoldContext& c, int i) {
   if (auto p = c.input(i)) return p;
+  if (c.node().input(i).dtype() == DType::kString) return std::nullopt;  // an empty one would look known
   const Shape& s = c.input_shape(i);
   const auto n = s.elements();
   if (!n || *n > kMaxFoldElements) return std::nullopt;

@@ -54,7 +54,7 @@ TEST(SummaryCollections, DefaultAndGiven) {
   EXPECT_EQ(g.collections().elements(graph::keys::kSummaries).size(), 1u);
   EXPECT_EQ(g.collections().elements("mine").size(), 1u);
   EXPECT_EQ(g.collections().elements("yours").size(), 1u);
-  const Tensor all = summary::merge({a, b}, {.name = "all", .collections = {"merged"}});
+  summary::merge({a, b}, {.name = "all", .collections = {"merged"}});
   EXPECT_EQ(g.collections().elements("merged").size(), 1u);
   EXPECT_EQ(g.collections().elements(graph::keys::kSummaries).size(), 1u)
       << "a merge joins nothing by itself";
