@@ -95,8 +95,9 @@ void remove_abandoned_files(const std::string& directory) {
 }
 
 void SaveDirectory::enter(const std::string& directory, const KeepRules& rules, double now) {
+  // Each time: the directory may have been deleted and made again.
+  hold_ = hold_directory(directory);
   if (directory_ != directory || latest_filename_ != rules.latest_filename) {
-    hold_ = hold_directory(directory);
     remove_abandoned_files(directory);
     // A list that was set by hand for this directory stays.
     const bool elsewhere = !directory_.empty();
@@ -111,6 +112,7 @@ void SaveDirectory::enter(const std::string& directory, const KeepRules& rules, 
 // Checkpoints of an earlier process, or of another saver of this one, count as well.
 void SaveDirectory::load(const KeepRules& rules, double now) {
   auto state = get_checkpoint_state(directory_, rules.latest_filename);
+  if (!state) std::erase_if(kept_, [](const auto& k) { return !checkpoint_exists(k.first); });
   if (!state || state == written_) return;
   const bool timed = state->timestamps.size() == state->all_model_checkpoint_paths.size();
   std::vector<std::pair<std::string, double>> all;

@@ -218,7 +218,8 @@ void Saver::restore(runtime::Session& session, const std::string& path) {
   SLUICE_REQUIRE(built_, Code::kFailedPrecondition,
                  "`build()` should be called before restore if defer_build==True");
   SLUICE_REQUIRE(!path.empty(), Code::kInvalidArgument, "Can't load save_path when it is None.");
-  throw_pending();
+  // Its error, if it has one, belongs to the next save.
+  if (pending_.state_) pending_.state_->done.wait();
   if (!foreign_) {
     if (vars_.empty() && !o_.save_resume_state) return;
     if (vars_.empty() && !checkpoint_exists(path)) return;

@@ -197,6 +197,7 @@ TEST_F(Restore, AVanishedDirectoryIsNamed) {
   fs::create_directory(at("gone"));
   saver.save(s, at("gone/m"), 3);
   EXPECT_EQ(latest_checkpoint(at("gone")), at("gone/m-3"));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(at("gone/m-3")));
 }
 
 // Runs f in a child and says whether it returned true; the child owns no threads.
