@@ -137,7 +137,8 @@ std::map<std::string, std::string> object_graph_names(const BundleReader& reader
 int free_shard_count(const std::string& prefix, int wanted);
 /// Deletes data files of `prefix` that are none of the current `num_shards`.
 void remove_stale_shards(const std::string& prefix, int num_shards);
-/// Deletes a checkpoint's files (index first, data, .meta; V1 too). What cannot be deleted is a warning.
+/// Deletes a checkpoint's files: index first, data, .meta; of a V1 one the file itself. What cannot be
+/// deleted is a warning.
 void remove_checkpoint_files(const std::string& prefix);
 
 }  // namespace sluice::runtime::io

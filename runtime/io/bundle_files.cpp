@@ -48,6 +48,17 @@ void remove_file(const fs::path& path) {
   if (why) log_warning("Ignoring: ", path.string(), "; ", why.message());
 }
 
+bool is_table(const std::string& path) {
+  constexpr std::string_view kMagic("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
+  const RandomFile file(path);
+  char end[8];
+  if (file.size() < sizeof end) return false;
+  file.read(file.size() - sizeof end, end, sizeof end);
+  return std::string_view(end, sizeof end) == kMagic;
+}
+
 // 0 when there is none that can be read.
 int shards_in_use(const std::string& prefix) {
   const std::string path = prefix + ".index";
@@ -75,12 +86,12 @@ void remove_stale_shards(const std::string& prefix, int num_shards) {
 }
 
 void remove_checkpoint_files(const std::string& prefix) {
+  const bool v2 = file_exists(prefix + ".index");
   // Index first: what remains after a crash is then no checkpoint.
   remove_file(prefix + ".index");
   for (const fs::path& f : shards_of(prefix, ".data-")) remove_file(f);
-  for (const fs::path& f : shards_of(prefix, "-")) remove_file(f);  // V1 shards
-  std::error_code ignored;
-  if (fs::is_regular_file(prefix, ignored)) remove_file(prefix);  // a V1 file
+  // A file of just that name may be anybody's; a V1 checkpoint is a table.
+  if (!v2 && is_table(prefix)) remove_file(prefix);
   remove_file(prefix + ".meta");
 }
 

@@ -108,9 +108,19 @@ TEST(Remove, TakesOneCheckpointAndNoOther) {
   const TempFolder t;
   for (const char* name : {"m-1", "m-10"}) save_tensors(t / name, {"x"}, {}, {Array::scalar(1.0f)});
   std::ofstream(t / "m-1.meta") << "x";
+  // Files of others: records in shards, a program.
   std::ofstream(t / "m-1-00000-of-00002") << "x";
+  std::ofstream(t / "m-1") << "a program of that name";
   remove_checkpoint_files(t / "m-1");
-  EXPECT_EQ(files(t), (Names{"m-10.data-00000-of-00001", "m-10.index"}));
+  EXPECT_EQ(files(t), (Names{"m-1", "m-1-00000-of-00002", "m-10.data-00000-of-00001", "m-10.index"}));
+  remove_checkpoint_files(t / "m-1");
+  EXPECT_TRUE(file_exists(t / "m-1"));
+  TableBuilder v1;
+  v1.add("", "x");
+  write_file_atomically(t / "m-1", v1.finish());
+  remove_checkpoint_files(t / "m-1");
+  EXPECT_FALSE(file_exists(t / "m-1"));
+}));
 }
 
 std::string v1_index() { return from_hex("0a1a0a090a01611200180122000a090a016212001801220012020801"); }
