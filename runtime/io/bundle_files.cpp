@@ -23,22 +23,23 @@ bool five_digits(std::string_view s) {
   return s.size() == 5 && s.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// "K-of-N" after `stem` + `infix`.
-bool is_shard_of(std::string_view file, std::string_view stem, std::string_view infix) {
+// "<stem>.data-K-of-N".
+bool is_shard_of(std::string_view file, std::string_view stem) {
+  constexpr std::string_view kInfix = ".data-";
   if (!file.starts_with(stem)) return false;
   file.remove_prefix(stem.size());
-  if (!file.starts_with(infix)) return false;
-  file.remove_prefix(infix.size());
+  if (!file.starts_with(kInfix)) return false;
+  file.remove_prefix(kInfix.size());
   return file.size() == 14 && five_digits(file.substr(0, 5)) && file.substr(5, 4) == "-of-" &&
          five_digits(file.substr(9));
 }
 
-std::vector<fs::path> shards_of(const std::string& prefix, const char* infix) {
+std::vector<fs::path> shards_of(const std::string& prefix) {
   std::vector<fs::path> out;
   const std::string stem = fs::path(prefix).filename().string();
   std::error_code ignored;
   for (const auto& f : fs::directory_iterator(directory_of(prefix), ignored))
-    if (is_shard_of(f.path().filename().string(), stem, infix)) out.push_back(f.path());
+    if (is_shard_of(f.path().filename().string(), stem)) out.push_back(f.path());
   return out;
 }
 
@@ -81,7 +82,7 @@ int free_shard_count(const std::string& prefix, int wanted) {
 void remove_stale_shards(const std::string& prefix, int num_shards) {
   std::set<std::string> current;
   for (int k = 0; k < num_shards; ++k) current.insert(fs::path(shard_path(prefix, k, num_shards)).filename());
-  for (const fs::path& f : shards_of(prefix, ".data-"))
+  for (const fs::path& f : shards_of(prefix))
     if (!current.contains(f.filename().string())) remove_file(f);
 }
 
@@ -89,7 +90,7 @@ void remove_checkpoint_files(const std::string& prefix) {
   const bool v2 = file_exists(prefix + ".index");
   // Index first: what remains after a crash is then no checkpoint.
   remove_file(prefix + ".index");
-  for (const fs::path& f : shards_of(prefix, ".data-")) remove_file(f);
+  for (const fs::path& f : shards_of(prefix)) remove_file(f);
   // A file of just that name may be anybody's; a V1 checkpoint is a table.
   if (!v2 && is_table(prefix)) remove_file(prefix);
   remove_file(prefix + ".meta");

@@ -120,7 +120,6 @@ TEST(Remove, TakesOneCheckpointAndNoOther) {
   write_file_atomically(t / "m-1", v1.finish());
   remove_checkpoint_files(t / "m-1");
   EXPECT_FALSE(file_exists(t / "m-1"));
-}));
 }
 
 std::string v1_index() { return from_hex("0a1a0a090a01611200180122000a090a016212001801220012020801"); }
