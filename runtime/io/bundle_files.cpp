@@ -8,6 +8,7 @@
 #include "runtime/io/bundle_format.h"
 #include "runtime/io/file.h"
 #include "runtime/io/table.h"
+#include "runtime/io/v1_tables.h"
 
 namespace sluice::runtime::io {
 namespace {
@@ -47,17 +48,6 @@ void remove_file(const fs::path& path) {
   std::error_code why;
   fs::remove(path, why);
   if (why) log_warning("Ignoring: ", path.string(), "; ", why.message());
-}
-
-bool is_table(const std::string& path) {
-  constexpr std::string_view kMagic("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return false;
-  const RandomFile file(path);
-  char end[8];
-  if (file.size() < sizeof end) return false;
-  file.read(file.size() - sizeof end, end, sizeof end);
-  return std::string_view(end, sizeof end) == kMagic;
 }
 
 // 0 when there is none that can be read.

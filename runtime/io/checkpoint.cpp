@@ -3,6 +3,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "graph/proto/checkpoint.pb.h"
@@ -148,7 +149,10 @@ std::string latest_checkpoint(const std::string& directory, const std::string& f
 }
 
 bool checkpoint_exists(const std::string& prefix) {
-  return !prefix.empty() && (file_exists(prefix + ".index") || !v1_files(prefix).empty());
+  if (prefix.empty()) return false;
+  if (file_exists(prefix + ".index")) return true;
+  const std::vector<std::string> v1 = v1_files(prefix);
+  return std::any_of(v1.begin(), v1.end(), is_table);
 }
 
 }  // namespace sluice::runtime::io

@@ -23,7 +23,7 @@ bool matches(std::string_view text, std::string_view pattern) {
   return true;
 }
 
-bool is_table_file(const fs::path& path) {
+bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
 }
@@ -98,9 +98,20 @@ bool take(const proto::TensorProto& t, DType type, int64_t elements, Array* out)
 
 }  // namespace
 
+bool is_table(const std::string& path) {
+  constexpr std::string_view kMagic("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
+  const RandomFile file(path);
+  char end[8];
+  if (file.size() < sizeof end) return false;
+  file.read(file.size() - sizeof end, end, sizeof end);
+  return std::string_view(end, sizeof end) == kMagic;
+}
+
 std::vector<std::string> v1_files(const std::string& prefix) {
   if (prefix.empty()) return {};
-  if (is_table_file(prefix)) return {prefix};
+  if (is_file(prefix)) return {prefix};
   const fs::path parent = fs::path(prefix).parent_path();
   const std::string name = fs::path(prefix).filename().string();
   const std::string pattern = name.find('?') == std::string::npos ? name + "-?\?\?\?\?-of-?\?\?\?\?" : name;
@@ -109,7 +120,7 @@ std::vector<std::string> v1_files(const std::string& prefix) {
   for (const auto& f : fs::directory_iterator(parent.empty() ? "." : parent, ignored)) {
     const std::string file = f.path().filename().string();
     // Tables only: a pattern may cover a bundle's data files as well.
-    if (matches(file, pattern) && file.find(".data-") == std::string::npos && is_table_file(f.path()))
+    if (matches(file, pattern) && file.find(".data-") == std::string::npos && is_file(f.path()))
       out.push_back((parent / file).string());
   }
   std::sort(out.begin(), out.end());

@@ -3,7 +3,6 @@
 // table, or several, of SavedTensorSlices; data are elements of messages inside it. Reading only, through
 // BundleReader; whole tables in memory. `read` may be called from several threads.
 
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,6 +16,9 @@ namespace sluice::runtime::io {
 /// The V1 files that `prefix` stands for: itself, the files of its pattern ("m-?????-of-00002"), or its
 /// shards; sorted, empty when there is none.
 std::vector<std::string> v1_files(const std::string& prefix);
+
+/// Whether a file ends as a table does.
+bool is_table(const std::string& path);
 
 class V1Tables {
  public:
