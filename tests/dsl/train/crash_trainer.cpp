@@ -40,7 +40,7 @@ int run(const std::string& directory, int64_t steps) {
   Variable step = get_global_step(g);
   Saver saver(g, {.max_to_keep = 2}), again(g, {.write_meta_graph = false, .name = "again", .num_shards = 2});
   Node& init = global_variables_initializer(g);
-  runtime::Session s(g);
+  runtime::Session s(g, {.intra_op_threads = 1, .deterministic = true});
 
   // What an earlier life finished writing, told before the next step began.
   const std::string told_path = directory + "/told";
