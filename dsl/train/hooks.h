@@ -151,6 +151,9 @@ struct CheckpointSaverOptions {
       {};  // shared: their makers look into them
   bool save_graph_def = true;
   int64_t steps_per_run = 1;
+  /// Saves by the timer are written beside the next steps. Not where listeners wait for the files; the first
+  /// and the last save are always complete when they return.
+  bool background = true;
 };
 
 /// Saves when the session is made (unless it was restored from that very checkpoint), then by its timer, and
@@ -170,13 +173,15 @@ class CheckpointSaverHook final : public SessionRunHook {
 
  private:
   Saver& saver();
-  bool save(Session& session, int64_t step);
+  bool save(Session& session, int64_t step, bool background);
   void release();
 
   CheckpointSaverOptions o_;
   SecondOrStepTimer timer_;
   std::string prefix_;
   Graph* g_ = nullptr;
+  // Who saves under which name; the graph's, and shared because a hook may outlive the graph.
+  std::shared_ptr<std::map<std::string, const void*>> names_taken_;
   Tensor step_;
   SessionRunArgs args_;
   std::shared_ptr<FileWriter> writer_;

@@ -165,6 +165,10 @@ struct MonitoredTrainingSessionOptions {
 class MonitoredTrainingSession final : public MonitoredSession {
  public:
   explicit MonitoredTrainingSession(Graph& g, const MonitoredTrainingSessionOptions& o = {});
+
+ private:
+  MonitoredTrainingSession(Graph& g, const MonitoredTrainingSessionOptions& o,
+                           const std::shared_ptr<Scaffold>& scaffold);
 };
 
 }  // namespace sluice::dsl::train

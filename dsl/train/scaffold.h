@@ -22,13 +22,13 @@ namespace sluice::dsl::train {
 class Scaffold;
 
 /// Runs after init_op when no checkpoint was restored: a function of (session) or of (scaffold, session).
-class InitFn {
+class ScaffoldInitFn {
  public:
-  InitFn() = default;
-  template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, InitFn>>>
-  InitFn(F f) {
-    if constexpr (std::is_constructible_v<bool, F>) {
-      if (!static_cast<bool>(f)) return;  // an empty function is none
+  ScaffoldInitFn() = default;
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, ScaffoldInitFn>>>
+  ScaffoldInitFn(F f) {
+    if constexpr (kMayBeEmpty<F>) {
+      if (!f) return;  // an empty function is none
     }
     if constexpr (std::is_invocable_v<F&, Scaffold&, runtime::Session&>) {
       fn_ = std::move(f);
@@ -42,13 +42,17 @@ class InitFn {
   void operator()(Scaffold& scaffold, runtime::Session& session) const { fn_(scaffold, session); }
 
  private:
+  template <class F>
+  static constexpr bool kMayBeEmpty =
+      std::is_same_v<F, std::function<void(runtime::Session&)>> ||
+      std::is_same_v<F, std::function<void(Scaffold&, runtime::Session&)>> || std::is_pointer_v<F>;
   std::function<void(Scaffold&, runtime::Session&)> fn_;
 };
 
 struct ScaffoldOptions {
   Node* init_op = nullptr;
   std::vector<runtime::Feed> init_feed_dict = {};
-  InitFn init_fn = {};
+  ScaffoldInitFn init_fn = {};
   Tensor ready_op = {};
   Tensor ready_for_local_init_op = {};
   Node* local_init_op = nullptr;
@@ -67,7 +71,7 @@ class Scaffold {
 
   Node* init_op() const { return o_.init_op; }
   const std::vector<runtime::Feed>& init_feed_dict() const { return o_.init_feed_dict; }
-  const InitFn& init_fn() const { return o_.init_fn; }
+  const ScaffoldInitFn& init_fn() const { return o_.init_fn; }
   Tensor ready_op() const { return o_.ready_op; }
   Tensor ready_for_local_init_op() const { return o_.ready_for_local_init_op; }
   Node* local_init_op() const { return o_.local_init_op; }

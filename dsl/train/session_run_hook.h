@@ -43,6 +43,8 @@ struct SessionRunArgs {
   std::vector<Output> fetches = {};
   std::vector<Node*> targets = {};
   std::vector<Feed> feeds = {};
+  /// The strongest trace level and the longest timeout of all hooks and the caller count; a cancel token is
+  /// the caller's alone.
   std::optional<RunOptions> options = {};
 };
 
