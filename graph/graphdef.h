@@ -19,6 +19,8 @@ struct ImportOptions {
   std::string prefix;                       // name scope of every imported node; "" keeps the names
   std::map<std::string, Output> input_map;  // "x" or "x:1" in the file → an output of this graph
   std::string source;                       // file name for messages
+  /// Constants may state one value for many elements; what all of them in a file may take beyond its bytes.
+  uint64_t max_repeat_bytes = uint64_t{1} << 31;
 };
 
 /// SaverDef's fields that a saver needs.

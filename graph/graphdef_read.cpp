@@ -42,6 +42,7 @@ class Reader {
          const ProducerDefault& producer_default)
       : graph_(graph), in_(in), options_(options), producer_default_(producer_default) {
     context_.source = options.source;
+    context_.repeat_bytes_left = options.max_repeat_bytes;
   }
 
   std::string run() {
