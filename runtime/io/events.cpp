@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBuffer = size_t{1} << 18;
+constexpr size_t kMostWaiting = size_t{1} << 26;  // bytes kept for a disk that takes none
 constexpr const char* kVersion = "brain.Event:2";
 constexpr int kMaxNames = 10000;  // writers that may begin in one folder in one second
 
@@ -76,6 +77,8 @@ void EventsWriter::write(const Event& event) {
 
 void EventsWriter::write_serialized(std::string_view event) {
   SLUICE_REQUIRE(fd_ >= 0, Code::kFailedPrecondition, path_, ": the event file is closed");
+  SLUICE_REQUIRE(buffer_.size() < kMostWaiting, Code::kResourceExhausted, path_, ": ", waiting_,
+                 " events wait for a disk that takes none; this one is lost");
   append_record(&buffer_, event);
   ++waiting_;
   if (buffer_.size() >= kBuffer) flush();
@@ -86,8 +89,7 @@ void EventsWriter::flush() {
   struct stat info {};
   SLUICE_REQUIRE(::fstat(fd_, &info) == 0 && info.st_nlink > 0, Code::kNotFound, path_,
                  "; the event file was deleted while it was written; ", waiting_, " events are lost");
-  write_all(fd_, buffer_, path_);
-  buffer_.clear();
+  write_out(fd_, &buffer_, path_);
   waiting_ = 0;
 }
 

@@ -131,8 +131,8 @@ class EventsWriter {
   const std::string& path() const { return path_; }
   void write(const Event& event);
   void write_serialized(std::string_view event);
-  /// Everything written reaches the file. Errors name the path: a full disk, a file that was deleted
-  /// meanwhile.
+  /// Everything written reaches the file. Errors name the path: a full disk (the events wait, a later
+  /// flush goes on), a file that was deleted meanwhile.
   void flush();
   void close();
 

@@ -152,13 +152,19 @@ void append_record(std::string* out, std::string_view record) {
   put(out, mask_crc(crc32c(record)));
 }
 
-void write_all(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), std::min(bytes.size(), size_t{1} << 28));
+void write_out(int fd, std::string* bytes, const std::string& path) {
+  size_t done = 0;
+  while (done < bytes->size()) {
+    const ssize_t put = ::write(fd, bytes->data() + done, std::min(bytes->size() - done, size_t{1} << 28));
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw_errno(path, "writing", errno);
-    bytes.remove_prefix(static_cast<size_t>(put));
+    if (put < 0) {
+      const int error = errno;
+      bytes->erase(0, done);
+      throw_errno(path, "writing", error);
+    }
+    done += static_cast<size_t>(put);
   }
+  bytes->clear();
 }
 
 RecordWriter::RecordWriter(std::string path, RecordWriterOptions options) : path_(std::move(path)) {
@@ -190,10 +196,7 @@ void RecordWriter::write(std::string_view record) {
   if (buffer_.size() >= kBuffer) drain();
 }
 
-void RecordWriter::drain() {
-  write_all(fd_, buffer_, path_);
-  buffer_.clear();
-}
+void RecordWriter::drain() { write_out(fd_, &buffer_, path_); }
 
 void RecordWriter::flush() {
   SLUICE_REQUIRE(fd_ >= 0, Code::kFailedPrecondition, path_, ": the writer is closed");

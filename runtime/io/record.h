@@ -98,7 +98,8 @@ class RecordWriter {
   int fd_ = -1;
 };
 
-/// All of `bytes` to a descriptor; errors name the path.
-void write_all(int fd, std::string_view bytes, const std::string& path);
+/// All of `bytes` to a descriptor, and empties it. Errors name the path; what was written by then is taken
+/// out of `bytes`, so that a later call goes on where this one stopped.
+void write_out(int fd, std::string* bytes, const std::string& path);
 
 }  // namespace sluice::runtime::io

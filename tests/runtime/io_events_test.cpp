@@ -2,6 +2,8 @@
 #include "runtime/io/events.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -105,6 +107,25 @@ TEST(EventFile, ErrorsNameThePath) {
   EXPECT_NE(text.find("2 events are lost"), std::string::npos) << text;
   EXPECT_NE(text.find(w.path()), std::string::npos);
   EXPECT_EQ(error_of([] { EventsReader r("/nowhere/e"); }), Code::kNotFound);
+}
+
+TEST(EventFile, AfterAFullDiskTheNextFlushGoesOnWhereItStopped) {
+  const TempFolder t;
+  EventsWriter w(t.path());
+  ::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files stands for the disk
+  rlimit former{};
+  ::getrlimit(RLIMIT_FSIZE, &former);
+  const rlimit tight{std::filesystem::file_size(w.path()) + 50, former.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &tight);
+  for (int i = 0; i < 3; ++i) w.write(Event::summary(scalar_summary("a", 1), i));
+  std::string text;
+  EXPECT_EQ(error_of([&] { w.flush(); }, &text), Code::kResourceExhausted);
+  EXPECT_EQ(error_of([&] { w.flush(); }), Code::kResourceExhausted);
+  ::setrlimit(RLIMIT_FSIZE, &former);
+  ::signal(SIGXFSZ, SIG_DFL);
+  EXPECT_NE(text.find(w.path()), std::string::npos) << text;
+  w.flush();
+  EXPECT_EQ(read_all(w.path(), {.torn_tail_is_end = false}).size(), 4u);
 }
 
 TEST(EventFile, ATornTailIsTheEndUnlessAskedOtherwise) {
