@@ -9,6 +9,7 @@ namespace sluice::runtime::io {
 namespace {
 
 constexpr size_t kBuffer = size_t{1} << 18;
+constexpr size_t kKept = 64;  // of the former window: who looks for a record steps back by less than a header
 
 // Small pieces come from a read-ahead buffer; long ones go straight to `out`.
 class PlainSource final : public ByteSource {
@@ -87,8 +88,10 @@ class InflatedSource final : public ByteSource {
   // The next window; false at the end.
   bool fill() {
     if (ended_) return false;
-    window_at_ += window_.size();
-    window_.resize(kBuffer);
+    const size_t kept = std::min(window_.size(), kKept);
+    window_at_ += window_.size() - kept;
+    window_.erase(0, window_.size() - kept);
+    window_.resize(kept + kBuffer);
     size_t have = 0;
     while (have == 0) {
       if (rest_.empty()) {
@@ -104,7 +107,7 @@ class InflatedSource final : public ByteSource {
         rest_ = input_;
       }
       between_ = false;
-      const Inflater::State s = inflater_->run(&rest_, window_.data(), window_.size(), &have);
+      const Inflater::State s = inflater_->run(&rest_, window_.data() + kept, kBuffer, &have);
       if (s == Inflater::State::kDamaged) {
         ended_ = cut_ = true;
         break;
@@ -114,7 +117,7 @@ class InflatedSource final : public ByteSource {
         between_ = true;
       }
     }
-    window_.resize(have);
+    window_.resize(kept + have);
     return have > 0;
   }
 
