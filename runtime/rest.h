@@ -29,7 +29,8 @@ class RestCache {
   void insert(std::shared_ptr<RestEntry> entry);
 
  private:
-  static constexpr size_t kCapacity = 16;
+  // Sparse training has a part for each number of distinct rows that batches name.
+  static constexpr size_t kCapacity = 64;
   std::mutex mutex_;                                 // guards entries_
   std::vector<std::shared_ptr<RestEntry>> entries_;  // most recent last; shared: in use beyond eviction
 };

@@ -6,6 +6,7 @@
 #include "dsl/ops/math.h"
 #include "dsl/require.h"
 #include "dsl/train/apply_if.h"
+#include "dsl/train/optimizer_internal.h"
 
 namespace sluice::dsl::train {
 
@@ -52,6 +53,7 @@ Node& GradientAccumulationOptimizer::accumulate(const GradsAndVars& grads_and_va
       VariableScope scope(*g, VariableScope::Default{p.var.name() + "/" + o_.name});
       ColocateWith beside(*g, &p.var.node());
       sum = get_variable(*g, "", p.var.shape().dims(), untrained(p.var.dtype(), p.var.is_resource()), loc);
+      keep_slice(p.var, sum);
       sums_.emplace_back(p.var, sum);
     }
     NameScope scope(*g, o_.name);

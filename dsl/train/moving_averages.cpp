@@ -99,6 +99,7 @@ Variable ExponentialMovingAverage::shadow_of(const Variable& v, Loc loc) {
   const Dims dims = v.shape().dims();
   o.initializer = [&](Graph&, const Dims&, DType, Loc at) { return v.read_value({}, at); };
   Variable shadow = get_variable(g, "", dims, o, loc);
+  keep_slice(v, shadow);
   averages_[v.handle()] = shadow;
   g.collections().add_unique(graph::keys::kMovingAverageVariables, v.info());
   return shadow;

@@ -5,6 +5,7 @@
 #include "dsl/ops/control.h"
 #include "dsl/require.h"
 #include "dsl/train/constraint.h"
+#include "dsl/train/optimizer_internal.h"
 #include "graph/support/log.h"
 #include "passes/control.h"
 #include "passes/emit.h"
@@ -241,6 +242,15 @@ std::vector<std::string> Optimizer::get_slot_names() const {
   return out;
 }
 
+void keep_slice(const Variable& v, const Variable& made) {
+  const auto& part = v.info()->slice;
+  if (!part) return;
+  graph::SaveSlice slice = *part;
+  const size_t at = made.name().rfind(v.name() + "/");
+  slice.full_name += "/" + made.name().substr(at + v.name().size() + 1);
+  made.info()->slice = std::make_shared<const graph::SaveSlice>(std::move(slice));
+}
+
 Variable Optimizer::slot(const Variable& v, const std::string& slot, Loc loc, double value,
                          const std::string& op_name) {
   if (Variable found = get_slot(v, slot)) return found;
@@ -258,13 +268,7 @@ Variable Optimizer::slot(const Variable& v, const std::string& slot, Loc loc, do
   o.use_resource = v.is_resource();
   o.regularizer = [](const Variable&) { return Tensor(); };
   Variable made = get_variable(g, "", v.shape().dims(), o, loc);
-  if (const auto& part = v.info()->slice) {
-    // The slots of a partitioned variable's parts are parts of one slot.
-    graph::SaveSlice slice = *part;
-    const size_t at = made.name().rfind(v.name() + "/");
-    slice.full_name += "/" + made.name().substr(at + v.name().size() + 1);
-    made.info()->slice = std::make_shared<const graph::SaveSlice>(std::move(slice));
-  }
+  keep_slice(v, made);
   slots_[slot][&v.node()] = made;
   return made;
 }

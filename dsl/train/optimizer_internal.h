@@ -1,12 +1,16 @@
 #pragma once
-// What the Adam family shares: the powers of its betas, and moving averages under sparse gradients. Internal
-// to dsl/train; the builder's thread.
+// What optimizers share: slots of partitioned variables, the powers of Adam's betas, averages under sparse
+// gradients. Internal to dsl/train; the builder's thread.
 
 #include <vector>
 
 #include "dsl/train/optimizer.h"
 
 namespace sluice::dsl::train {
+
+/// Where `v` is part of a partitioned variable, `made` ("<v>/…", made beside it) becomes the same part of one
+/// variable "<whole>/…".
+void keep_slice(const Variable& v, const Variable& made);
 
 /// A variable `name` that starts at beta, beside the variable of `vars` whose name sorts first.
 Variable make_power(const std::vector<Variable>& vars, double beta, const char* name, Loc loc);

@@ -149,6 +149,18 @@ TEST_F(MovingAverages, VariablesToRestoreLoadAveragesIntoTheVariables) {
   EXPECT_THAT(map, ElementsAre(Pair("global_step", "global_step"), Pair("v/ExponentialMovingAverage", "v")));
 }
 
+TEST(PartitionedAverages, ArePartsOfOneAverage) {
+  Graph g;
+  PartitionedVariable emb = get_variable(g, "emb", {4, 2}, fixed_size_partitioner(2));
+  ExponentialMovingAverage ema(0.9);
+  ema.apply(g);
+  for (const Variable& part : emb.parts()) {
+    const auto& slice = ema.average(part).info()->slice;
+    ASSERT_TRUE(slice);
+    EXPECT_EQ(slice->full_name, "emb/ExponentialMovingAverage");
+  }
+}
+
 TEST(MovingAverageTraining, AveragesAreSavedUnderTheNamesOfTheirVariables) {
   const std::filesystem::path dir =
       std::filesystem::path(::testing::TempDir()) / "sluice_moving_average_training";

@@ -311,6 +311,25 @@ TEST(SparseUpdates, AreSparseNodes) {
   EXPECT_THAT(ops, testing::Not(testing::Contains("ResourceApplyMomentum")));
 }
 
+// Each number of distinct rows has a plan of its own behind Unique.
+TEST(SparseUpdates, BatchesMayNameAnyNumberOfRows) {
+  Graph g;
+  Variable p = get_variable(g, "p", {40, 1}, {.initializer = zeros_initializer()});
+  Tensor ids = placeholder(g, DType::kInt32, {80}, "ids");
+  MomentumOptimizer opt(1.0, 0.0);
+  Node& n = opt.minimize(reduce_sum(embedding_lookup(p, ids)));
+  Session s(g);
+  s.run({}, {}, {&global_variables_initializer(g)});
+  std::vector<float> want(40);
+  for (int k = 1; k <= 40; ++k) {
+    std::vector<int32_t> rows;
+    for (int i = 0; i < 80; ++i) rows.push_back(i * 7 % k);
+    for (int32_t r : rows) want[static_cast<size_t>(r)] -= 1;
+    s.run({}, {{ids, Array::from<int32_t>({80}, std::span<const int32_t>(rows))}}, {&n});
+  }
+  EXPECT_EQ(floats(s.run({p.snapshot()})[0]), want);
+}
+
 TEST(SparseUpdates, AnIndexThatIsNoRowIsRefused) {
   Graph g;
   Variable p = get_variable(g, "p", {3, 1}, {.initializer = ones_initializer()});
