@@ -1,5 +1,7 @@
 #include "dsl/ops/index.h"
 
+#include <algorithm>
+
 #include "dsl/call.h"
 #include "dsl/ops/array.h"
 #include "dsl/ops/math.h"
@@ -70,6 +72,56 @@ Tensor gather(const Variable& params, const Operand& indices, int axis, const st
 
 Tensor embedding_lookup(const Variable& params, const Operand& ids, const std::string& name, Loc loc) {
   return gather(params, ids, 0, name.empty() ? "embedding_lookup" : name, loc);
+}
+
+namespace {
+
+struct Place {
+  Tensor part, row;
+};
+
+// Part and row of each id; both of the ids' type.
+Place place_of(const PartitionedVariable& params, const Tensor& ids, PartitionStrategy strategy, Loc loc) {
+  const auto parts = static_cast<int64_t>(params.parts().size());
+  if (strategy == PartitionStrategy::kMod)
+    return {floormod(ids, parts, {}, loc), floordiv(ids, parts, {}, loc)};
+  // The first `extras` parts have a row more than the others.
+  const int64_t rows = params.shape()[0] / parts, extras = params.shape()[0] % parts;
+  const Tensor behind = subtract(ids, extras, "sub", loc);
+  const Tensor part = maximum(floordiv(ids, rows + 1, {}, loc),
+                              floordiv(behind, std::max<int64_t>(rows, 1), {}, loc), {}, loc);
+  const Tensor row = where(less(part, extras, {}, loc), floormod(ids, rows + 1, {}, loc),
+                           floormod(behind, std::max<int64_t>(rows, 1), {}, loc), {}, loc);
+  return {part, row};
+}
+
+}  // namespace
+
+Tensor embedding_lookup(const PartitionedVariable& params, const Operand& ids, PartitionStrategy strategy,
+                        const std::string& name, Loc loc) {
+  const std::vector<Variable>& parts = params.parts();
+  SLUICE_REQUIRE_AT(loc, !parts.empty() && params.axis() == 0, Code::kInvalidArgument,
+                    "embedding_lookup needs a table in parts along axis 0, '", params.name(), "' has ",
+                    parts.size(), " along axis ", params.axis());
+  if (parts.size() == 1) return embedding_lookup(parts[0], ids, name, loc);
+  const auto n = static_cast<int64_t>(parts.size());
+  Call c(parts[0].graph(), name, "embedding_lookup", loc);
+  const Tensor all = c.in(ids, "ids", DType::kInt32), flat = reshape(all, {-1}, {}, loc);
+  const Place place = place_of(params, flat, strategy, loc);
+  const Output part = cast(place.part, DType::kInt32, {}, loc);
+  const Output count = size(flat, {}, loc), zero = c.i32(0, "range/start"), one = c.i32(1, "range/delta");
+  const Output positions = c.inner("Range", {zero, count, one}).output();
+  Node& rows = c.inner("DynamicPartition", {place.row, part}, {{"num_partitions", n}});
+  Node& where_to = c.inner("DynamicPartition", {positions, part}, {{"num_partitions", n}});
+  std::vector<Output> in;
+  for (int i = 0; i < static_cast<int>(n); ++i) in.push_back(where_to.output(i));
+  for (int i = 0; i < static_cast<int>(n); ++i)
+    in.push_back(gather(parts[static_cast<size_t>(i)], Tensor(rows.output(i)), 0, {}, loc));
+  const Tensor found = c.inner("ParallelDynamicStitch", std::move(in)).output();
+  std::vector<Operand> dims{shape(all, {}, loc)};
+  std::vector<int32_t> row_dims(params.shape().begin() + 1, params.shape().end());
+  if (!row_dims.empty()) dims.emplace_back(constant(c.graph(), row_dims, {}, "row_shape", loc));
+  return c.make("Reshape", {found, dims.size() == 1 ? dims[0].tensor() : concat(dims, 0, {}, loc)});
 }
 
 Tensor gather_nd(const Operand& params, const Operand& indices, const std::string& name, Loc loc) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "dsl/partitioned.h"
 #include "dsl/tensor.h"
 #include "dsl/variable.h"
 
@@ -38,6 +39,14 @@ Tensor gather_nd(const Variable& params, const Operand& indices, const std::stri
                  Loc loc = Loc::current());
 /// Rows of an embedding table; its gradient is IndexedSlices.
 Tensor embedding_lookup(const Variable& params, const Operand& ids, const std::string& name = {},
+                        Loc loc = Loc::current());
+/// How ids name the rows of a table in n parts: row id / n of part id % n, or the parts in a row as one
+/// table.
+enum class PartitionStrategy { kMod, kDiv };
+/// The same of a table in parts along axis 0; each part is asked for its rows alone. The parts of a
+/// partitioned variable lie one behind another, which is kDiv; TensorFlow's default is "mod".
+Tensor embedding_lookup(const PartitionedVariable& params, const Operand& ids,
+                        PartitionStrategy strategy = PartitionStrategy::kDiv, const std::string& name = {},
                         Loc loc = Loc::current());
 /// zeros(shape) plus the updates at their indices; duplicates add.
 Tensor scatter_nd(const Operand& indices, const Operand& updates, const std::vector<int64_t>& shape,

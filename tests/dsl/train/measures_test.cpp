@@ -98,6 +98,28 @@ TEST(IndexOps, ReadAndWriteRowsOfVariables) {
   }
 }
 
+TEST(IndexOps, ATableInPartsGivesTheRowsOfItsWhole) {
+  Graph g;
+  std::vector<double> values;
+  for (int i = 0; i < 14; ++i) values.push_back(i);
+  PartitionedVariable table = get_variable(g, "table", {7, 2}, fixed_size_partitioner(3),
+                                           {.initializer = constant_initializer(values)});
+  Tensor ids = placeholder(g, DType::kInt64, {2, 2}, "ids");
+  Tensor rows = embedding_lookup(table, ids);
+  std::vector<Output> handles;
+  for (const Variable& part : table.parts()) handles.push_back(part.handle());
+  for (const GradValue& d : gradients({reduce_sum(rows)}, handles)) EXPECT_TRUE(d.is_slices());
+  Session s(g);
+  s.run({}, {}, {&global_variables_initializer(g)});
+  const Array got = s.run({rows}, {{ids, Array::from<int64_t>({2, 2}, {6, 0, 3, 2})}})[0];
+  EXPECT_EQ(got.dims(), (Dims{2, 2, 2}));
+  EXPECT_THAT(floats(got), ElementsAre(12, 13, 0, 1, 6, 7, 4, 5));
+  Tensor mod =
+      embedding_lookup(table, ids, PartitionStrategy::kMod);  // row id/3 of part id%3: parts start at 0, 3, 5
+  EXPECT_THAT(floats(s.run({mod}, {{ids, Array::from<int64_t>({2, 2}, {0, 1, 2, 3})}})[0]),
+              ElementsAre(0, 1, 6, 7, 10, 11, 2, 3));
+}
+
 TEST(IndexOps, UniqueAndSegments) {
   Graph g;
   UniqueResult u = unique_with_counts(constant(g, std::vector<int32_t>{5, 3, 5}));
