@@ -148,7 +148,10 @@ Tensor scatter_nd(const Operand& indices, const Operand& updates, const std::vec
 
 namespace {
 
-Node& scatter(const char* op, const Variable& v, const Operand& indices, const Operand& updates,
+// Rows state the variable's type in another attribute than slices do.
+enum class Into { kRows, kSlices };
+
+Node& scatter(const char* op, Into into, const Variable& v, const Operand& indices, const Operand& updates,
               const std::string& name, Loc loc) {
   const std::string type = v.is_resource() ? cat("Resource", op) : op;
   Call c(v.graph(), name, type.c_str(), loc);
@@ -156,8 +159,7 @@ Node& scatter(const char* op, const Variable& v, const Operand& indices, const O
   SLUICE_REQUIRE_AT(loc, u.dtype() == v.dtype(), Code::kInvalidArgument, "Variable '", v.name(), "' is ",
                     v.dtype(), ", can't take updates of type ", u.dtype());
   AttrMap attrs;
-  if (v.is_resource() && std::string_view(op).find("Nd") == std::string_view::npos)
-    attrs["dtype"] = v.dtype();
+  if (v.is_resource() && into == Into::kRows) attrs["dtype"] = v.dtype();
   return c.make(type.c_str(), {v.handle(), i, u}, std::move(attrs));
 }
 
@@ -178,43 +180,43 @@ Tensor unsorted(const char* op, const Operand& data, const Operand& ids, int64_t
 
 Node& scatter_update(const Variable& v, const Operand& indices, const Operand& updates,
                      const std::string& name, Loc loc) {
-  return scatter("ScatterUpdate", v, indices, updates, name, loc);
+  return scatter("ScatterUpdate", Into::kRows, v, indices, updates, name, loc);
 }
 Node& scatter_add(const Variable& v, const Operand& indices, const Operand& updates, const std::string& name,
                   Loc loc) {
-  return scatter("ScatterAdd", v, indices, updates, name, loc);
+  return scatter("ScatterAdd", Into::kRows, v, indices, updates, name, loc);
 }
 Node& scatter_sub(const Variable& v, const Operand& indices, const Operand& updates, const std::string& name,
                   Loc loc) {
-  return scatter("ScatterSub", v, indices, updates, name, loc);
+  return scatter("ScatterSub", Into::kRows, v, indices, updates, name, loc);
 }
 Node& scatter_mul(const Variable& v, const Operand& indices, const Operand& updates, const std::string& name,
                   Loc loc) {
-  return scatter("ScatterMul", v, indices, updates, name, loc);
+  return scatter("ScatterMul", Into::kRows, v, indices, updates, name, loc);
 }
 Node& scatter_div(const Variable& v, const Operand& indices, const Operand& updates, const std::string& name,
                   Loc loc) {
-  return scatter("ScatterDiv", v, indices, updates, name, loc);
+  return scatter("ScatterDiv", Into::kRows, v, indices, updates, name, loc);
 }
 Node& scatter_min(const Variable& v, const Operand& indices, const Operand& updates, const std::string& name,
                   Loc loc) {
-  return scatter("ScatterMin", v, indices, updates, name, loc);
+  return scatter("ScatterMin", Into::kRows, v, indices, updates, name, loc);
 }
 Node& scatter_max(const Variable& v, const Operand& indices, const Operand& updates, const std::string& name,
                   Loc loc) {
-  return scatter("ScatterMax", v, indices, updates, name, loc);
+  return scatter("ScatterMax", Into::kRows, v, indices, updates, name, loc);
 }
 Node& scatter_nd_update(const Variable& v, const Operand& indices, const Operand& updates,
                         const std::string& name, Loc loc) {
-  return scatter("ScatterNdUpdate", v, indices, updates, name, loc);
+  return scatter("ScatterNdUpdate", Into::kSlices, v, indices, updates, name, loc);
 }
 Node& scatter_nd_add(const Variable& v, const Operand& indices, const Operand& updates,
                      const std::string& name, Loc loc) {
-  return scatter("ScatterNdAdd", v, indices, updates, name, loc);
+  return scatter("ScatterNdAdd", Into::kSlices, v, indices, updates, name, loc);
 }
 Node& scatter_nd_sub(const Variable& v, const Operand& indices, const Operand& updates,
                      const std::string& name, Loc loc) {
-  return scatter("ScatterNdSub", v, indices, updates, name, loc);
+  return scatter("ScatterNdSub", Into::kSlices, v, indices, updates, name, loc);
 }
 
 Tensor segment_sum(const Operand& data, const Operand& segment_ids, const std::string& name, Loc loc) {
