@@ -89,6 +89,13 @@ class RegionCompiler {
     shape();
     place();
     sharing();
+    m_->flat_ = m_->rows_ == 1 && m_->reductions_.empty() &&
+                std::all_of(m_->regs_.begin(), m_->regs_.end(),
+                            [](const auto& r) {
+                              return r.extent == RegionExtent::kWhole || r.extent == RegionExtent::kScalar;
+                            }) &&
+                std::all_of(p_.outputs.begin(), p_.outputs.end(),
+                            [](const auto& o) { return o.extent == RegionExtent::kWhole; });
     return std::move(m_);
   }
 
@@ -635,6 +642,36 @@ void RegionMachine::run(const void* const* inputs, void* const* outputs, void* s
   };
   queue.parallel_for(chunks, 1, body);
   finish(outputs, shared, queue);
+}
+
+void RegionMachine::run(Tensor* tensors, int n, void* scratch, runtime::WorkQueue& queue) const {
+  char* shared = static_cast<char*>(scratch);
+  void* first[kMaxRegisters];
+  prologue(tensors[0].inputs, tensors[0].outputs, shared, first);
+  SLUICE_CHECK(flat_ && queue.width() <= threads_, "a region compiled for ", threads_, " threads runs on ",
+               queue.width());
+  int64_t chunks = 0, elements = 0;
+  for (int t = 0; t < n; ++t) {
+    tensors[t].first_chunk = chunks;
+    chunks += ceil_div(tensors[t].count, chunk_cols_);
+    elements += tensors[t].count;
+  }
+  auto body = [&](int64_t begin, int64_t end, int worker) {
+    char* own = shared + shared_bytes_ + static_cast<size_t>(worker) * worker_bytes_;
+    void* pointers[kMaxRegisters];
+    const Tensor* t = std::upper_bound(tensors, tensors + n, begin,
+                                       [](int64_t chunk, const Tensor& x) { return chunk < x.first_chunk; }) -
+                      1;
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      while (t + 1 < tensors + n && chunk >= t[1].first_chunk) ++t;
+      const int64_t c0 = (chunk - t->first_chunk) * chunk_cols_, c1 = std::min(t->count, c0 + chunk_cols_);
+      for (int64_t col = c0; col < c1; col += tile_cols_)
+        tile(0, 1, col, std::min(tile_cols_, c1 - col), t->inputs, t->outputs, shared, own, pointers, 0,
+             nullptr);
+    }
+  };
+  // Many small tensors: a hand-off for about kChunk elements, as elsewhere.
+  queue.parallel_for(chunks, std::max<int64_t>(1, chunks * kChunk / std::max<int64_t>(1, elements)), body);
 }
 
 void RegionMachine::finish(void* const* outputs, char* shared, runtime::WorkQueue& queue) const {

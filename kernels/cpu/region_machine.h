@@ -35,6 +35,19 @@ class RegionMachine {
   const std::vector<std::pair<int, int>>& may_share() const { return may_share_; }
   void run(const void* const* inputs, void* const* outputs, void* scratch, runtime::WorkQueue& queue) const;
 
+  /// True when the loop is elementwise over one row: whole and scalar operands, whole results.
+  bool flat() const { return flat_; }
+  /// Operands of one of several tensors that a flat loop goes over in one run.
+  struct Tensor {
+    const void* const* inputs;
+    void* const* outputs;
+    int64_t count;        // elements
+    int64_t first_chunk;  // set by run
+  };
+  /// Over `n` tensors of any sizes, cut into chunks that depend on the sizes alone. They share the scalar
+  /// operands, which are the first one's. Only where flat(); `n` > 0.
+  void run(Tensor* tensors, int n, void* scratch, runtime::WorkQueue& queue) const;
+
  private:
   friend class RegionCompiler;
   RegionMachine() = default;
@@ -92,6 +105,7 @@ class RegionMachine {
   std::vector<std::pair<int, int>> may_share_;
   size_t shared_bytes_ = 0, worker_bytes_ = 0, scratch_bytes_ = 0;
   int threads_ = 1;
+  bool flat_ = false;
 };
 
 /// True when a region may hold the op with operands of this dtype (of the value operands, for Select).

@@ -15,5 +15,7 @@ void fuse_convolutions(PlanGraph& g, const BuildOptions& options);
 void form_regions(PlanGraph& g, const BuildOptions& options);
 /// Optimizer updates and what makes their gradient become one pass over the variable (updates.cpp).
 void fuse_updates(PlanGraph& g, const BuildOptions& options);
+/// Updates by one formula and equal hyper-parameters become one step (group_updates.cpp).
+void group_updates(PlanGraph& g, const BuildOptions& options);
 
 }  // namespace sluice::runtime::plan

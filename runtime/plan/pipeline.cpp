@@ -36,8 +36,10 @@ const std::vector<PassRow>& pipeline() {
       {"fuse_updates", fuse_updates, true},
       // What only the removed ops needed; also in reference mode, so that both run the same effects.
       {"drop_dead", drop_dead, false},
-      // Last, when it is known what is cheap: activations wait for the backward pass in half the memory.
+      // When it is known what is cheap: activations wait for the backward pass in half the memory.
       {"recompute", recompute, true},
+      // Once it is settled what waits for whom: gradients are kept for the step that takes them all.
+      {"group_updates", group_updates, true},
   };
   return rows;
 }

@@ -5,8 +5,9 @@
 //   dW ──────────AddN ─► ApplyMomentum(w, a, lr, ·, μ)   =>   _Update: a = a·μ + (dW + wd·w); w = w − lr·a
 //
 // "_Update" (kernels/cpu/update.cpp): the first `handles` inputs are variables, read and written by the
-// program's first operands and outputs; the others are values. The variable's former reads inside the
-// gradient become reads of the operand itself, which holds no copy of it.
+// program's first operands and outputs; the others are values, whole ones first. The variable's former reads
+// inside the gradient become reads of the operand itself, which holds no copy of it. group_updates.cpp then
+// makes one step of the updates of many variables.
 
 #include <algorithm>
 
@@ -28,8 +29,9 @@ void gradient_descent(RegionWriter& w, const std::vector<int>& s, int g, const s
 // h: lr, momentum
 void momentum(RegionWriter& w, const std::vector<int>& s, int g, const std::vector<int>& h, bool nesterov) {
   const int a = w.op("Add", {w.op("Mul", {s[1], h[1]}), g});
-  int step = w.op("Mul", {h[0], a});
-  if (nesterov) step = w.op("Add", {w.op("Mul", {w.op("Mul", {a, h[1]}), h[0]}), w.op("Mul", {g, h[0]})});
+  const int step = nesterov
+                       ? w.op("Add", {w.op("Mul", {w.op("Mul", {a, h[1]}), h[0]}), w.op("Mul", {g, h[0]})})
+                       : w.op("Mul", {h[0], a});
   const int v = w.op("Sub", {s[0], step});
   w.out(v, RegionExtent::kWhole);
   w.out(a, RegionExtent::kWhole);
@@ -166,7 +168,7 @@ class UpdateFusion {
     for (size_t i = 0; i < handles; ++i) joiner.add_input(op.inputs[i], RegionExtent::kWhole, DType::kFloat);
     PlanOp joint{.op = "_Update",
                  .node = op.node,
-                 .attrs = {{"handles", int64_t{rule.handles}}},
+                 .attrs = {{"handles", int64_t{rule.handles}}, {"tensors", int64_t{1}}},
                  .outputs = op.outputs,
                  .after = op.after,
                  .nodes = op.nodes,
@@ -188,7 +190,16 @@ class UpdateFusion {
     joiner.add(update);
     for (ValueId v : update.outputs) joiner.emit(v);
     std::vector<ValueId> ignored;
-    RegionProgram program = joiner.take(joint.inputs, ignored);
+    std::vector<ValueId> inputs;
+    RegionProgram program = joiner.take(inputs, ignored);
+    for (const bool whole : {true, false})
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if ((program.inputs[i].extent == RegionExtent::kWhole) == whole) joint.inputs.push_back(inputs[i]);
+    // Formulas that differ in the order of two terms alone are one.
+    for (RegionInst& inst : program.insts)
+      if (inst.args.size() == 2 &&
+          (inst.op == "Add" || inst.op == "AddV2" || inst.op == "AddN" || inst.op == "Mul"))
+        std::sort(inst.args.begin(), inst.args.end());
     for (const graph::Node* n : joint.nodes) program.nodes.push_back(n->name());
     joint.region = std::make_shared<const RegionProgram>(std::move(program));
     const OpId made = g_.add(std::move(joint));
