@@ -2,11 +2,12 @@
 """Sluice side by side with a peer on this machine: interleaved runs, ratios of medians.
 
   tools/compare/compare.py --bench build/release/bin/sluice-bench [--model resnet50_v1.5] [--batch_size 16]
-      [--mode train|forward|both] [--rounds 5] [--peer_python PYTHON] [--json FILE]
+      [--mode train|forward|both] [--rounds 5] [--peer_python PYTHON] [--check_logits] [--json FILE [--append]]
 
 The peer (peer_torch.py) is the same network, layer for layer; --check_logits asserts that both give the same logits for our
 variables. Each round runs us and the peer once, in turn, so that neighbours on a shared machine disturb both alike. Speed is
-the median step of each run; memory is the peak less what the process held after start-up. Needs a Python with PyTorch:
+the median step of each run; memory is the peak less what the process held after start-up. --rounds 0 stops after the logits;
+--append lets rounds be run one at a time. Needs a Python with PyTorch:
 `pip install -r tools/compare/requirements.txt` in a virtual environment of its own.
 """
 import argparse
@@ -68,30 +69,29 @@ def check_logits(a):
     import numpy as np
     graph_tool = os.path.join(os.path.dirname(a.bench), "sluice-graph")
     with tempfile.TemporaryDirectory() as tmp:
-        pb = os.path.join(tmp, "m.pb")
+        def path(name):
+            return os.path.join(tmp, name)
+
         run([a.bench, f"--model={a.model}", "--batch_size=2", "--num_batches=1", "--num_warmup_batches=0", "--device=cpu",
-             "--data_format=NHWC", "--forward_only", "--nowinograd_nonfused", f"--graph_file={pb}"])
-        nodes = json.loads(run([graph_tool, "dump", pb, "--format=json"])[0])["nodes"]
-        reads = [n["inputs"][0] for n in nodes if n["op"] == "ReadVariableOp"]
-        names = list(dict.fromkeys(r.split(":")[0] for r in reads if "/" in r))
-        read_of = {}
-        for n in nodes:
-            if n["op"] == "ReadVariableOp":
-                read_of.setdefault(n["inputs"][0].split(":")[0], n["name"])
-        command = [graph_tool, "run", pb, "--init", a.init_node, "--steps", "1"]
-        for i, name in enumerate(names):
-            command += ["--fetch", read_of[name], "--out", os.path.join(tmp, f"{i}.npy")]
-        command += ["--fetch", a.logits_node, "--out", os.path.join(tmp, "logits.npy"),
-                    "--fetch", a.images_node, "--out", os.path.join(tmp, "images.npy")]
-        run(command)
-        arrays = {name: np.load(os.path.join(tmp, f"{i}.npy")) for i, name in enumerate(names)}
-        np.savez(os.path.join(tmp, "w.npz"), **arrays)
-        run([a.peer_python, os.path.join(HERE, "peer_torch.py"), f"--model={a.model}", "--weights",
-             os.path.join(tmp, "w.npz"), "--images", os.path.join(tmp, "images.npy"), "--logits",
-             os.path.join(tmp, "peer.npy")])
-        x, y = np.load(os.path.join(tmp, "logits.npy")), np.load(os.path.join(tmp, "peer.npy"))
+             "--data_format=NHWC", "--forward_only", f"--graph_file={path('m.pb')}"])
+        nodes = json.loads(run([graph_tool, "dump", path("m.pb"), "--format=json"])[0])["nodes"]
+        # Where each variable is read, by variable; the network's are under "v/cg/", the images have a variable too.
+        reads = {n["inputs"][0].split(":")[0]: n["name"] for n in nodes if n["op"] == "ReadVariableOp"}
+        names = [v for v in reads if v.startswith("v/cg/")]
+        logits = [n["name"] for n in nodes if n["op"] == "BiasAdd" and n["name"].endswith("/xw_plus_b")][-1]
+        fetches = [(reads[v], f"{i}.npy") for i, v in enumerate(names)]
+        fetches += [(logits, "logits.npy"), (reads["gpu_cached_images"], "images.npy")]
+        command = [graph_tool, "run", path("m.pb"), "--init", "init"]
+        for node, file in fetches:
+            command += ["--fetch", node, "--out", path(file)]
+        run(command, {"SLUICE_PLAN": "reference"} if a.reference_logits else None)
+        np.savez(path("w.npz"), **{v: np.load(path(f"{i}.npy")) for i, v in enumerate(names)})
+        run([a.peer_python, os.path.join(HERE, "peer_torch.py"), f"--model={a.model}", "--weights", path("w.npz"), "--images",
+             path("images.npy"), "--logits", path("peer.npy")])
+        x, y = np.load(path("logits.npy")), np.load(path("peer.npy"))
+        assert x.shape == y.shape == (2, 1001), (x.shape, y.shape)
         error = np.linalg.norm(x - y) / np.linalg.norm(x)
-        print(f"logits: relative difference {error:.2e}")
+        print(f"logits: {len(names)} variables carried over, relative difference {error:.2e}", flush=True)
         if not error < 1e-4:
             sys.exit("the peer's network is not ours")
 
@@ -108,18 +108,24 @@ def main():
     p.add_argument("--warmup", type=int, default=3)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--check_logits", action="store_true")
-    p.add_argument("--init_node", default="init")
-    p.add_argument("--logits_node", default="v/cg/affine0/xw_plus_b")
-    p.add_argument("--images_node", default="input/images")
-    p.add_argument("--json")
+    p.add_argument("--reference_logits", action="store_true", help="our side of --check_logits by the reference loops")
+    p.add_argument("--json", help="write every round and the medians to this file")
+    p.add_argument("--append", action="store_true", help="add to the rounds that --json FILE holds already")
     a = p.parse_args()
+    if a.append and not a.json:
+        p.error("--append needs --json FILE")
     if a.check_logits:
         check_logits(a)
+    if not a.rounds:
+        return
     startup = run([a.bench, "--version"])[1]
     report = {}
+    if a.append and os.path.exists(a.json):
+        with open(a.json) as f:
+            report = json.load(f)
     for mode in ["train", "forward"] if a.mode == "both" else [a.mode]:
-        mine, theirs = [], []
-        for k in range(a.rounds):
+        mine, theirs = (report.get(mode, {}).get(side, []) for side in ("ours", "peer"))
+        for k in range(len(mine), len(mine) + a.rounds):
             mine.append(ours(a, mode == "forward"))
             theirs.append(peers(a, mode == "forward"))
             print(f"{mode} round {k + 1}: ours {mine[-1]['images_per_sec']:.2f}, {theirs[-1]['name']} "
@@ -128,11 +134,11 @@ def main():
         ratio = statistics.median(m["images_per_sec"] / t["images_per_sec"] for m, t in zip(mine, theirs))
         memory = statistics.median((m["peak_mib"] - startup) / t["peak_mib"] for m, t in zip(mine, theirs))
         report[mode] = {"speed_ratio": ratio, "memory_ratio": memory, "ours": mine, "peer": theirs}
-        print(f"{mode}: median speed ratio {ratio:.2f}, memory ratio {memory:.2f} "
+        print(f"{mode}: {len(mine)} rounds, median speed ratio {ratio:.2f}, memory ratio {memory:.2f} "
               f"(ours {mine[-1]['peak_mib'] - startup:.0f} MiB, peer {theirs[-1]['peak_mib']:.0f} MiB)")
-    if a.json:
-        with open(a.json, "w") as f:
-            json.dump(report, f, indent=1)
+        if a.json:
+            with open(a.json, "w") as f:
+                json.dump(report, f, indent=1)
 
 
 if __name__ == "__main__":
