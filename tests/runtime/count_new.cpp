@@ -13,8 +13,10 @@
 
 extern std::atomic<int64_t> g_allocations;
 extern std::atomic<int64_t> g_vendor_allocations;
+extern std::atomic<int64_t> g_live_allocations;
 std::atomic<int64_t> g_allocations{0};
 std::atomic<int64_t> g_vendor_allocations{0};
+std::atomic<int64_t> g_live_allocations{0};  // made and not freed yet, whoever made them
 
 namespace {
 
@@ -43,19 +45,25 @@ bool in_vendor(const void* caller) {
   return at >= range.from && at < range.to;
 }
 
+void* take(size_t n, const void* caller) {
+  auto& counter = in_vendor(caller) ? g_vendor_allocations : g_allocations;
+  counter.fetch_add(1, std::memory_order_relaxed);
+  g_live_allocations.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(n ? n : 1);
+}
+
+void give_back(void* p) {
+  if (p) g_live_allocations.fetch_sub(1, std::memory_order_relaxed);
+  std::free(p);
+}
+
 }  // namespace
 
 void* operator new(size_t n) {
-  auto& counter = in_vendor(__builtin_return_address(0)) ? g_vendor_allocations : g_allocations;
-  counter.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(n ? n : 1)) return p;
+  if (void* p = take(n, __builtin_return_address(0))) return p;
   throw std::bad_alloc();
 }
-void* operator new(size_t n, const std::nothrow_t&) noexcept {
-  auto& counter = in_vendor(__builtin_return_address(0)) ? g_vendor_allocations : g_allocations;
-  counter.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(n ? n : 1);
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
+void* operator new(size_t n, const std::nothrow_t&) noexcept { return take(n, __builtin_return_address(0)); }
+void operator delete(void* p) noexcept { give_back(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { give_back(p); }
+void operator delete(void* p, size_t) noexcept { give_back(p); }

@@ -111,6 +111,27 @@ TEST_F(GraphCli, ExplainShowsThePlan) {
   EXPECT_TRUE(j.contains("arena_bytes"));
 }
 
+// Eight elementwise ops after each other are one region: one reading and one writing of memory.
+TEST_F(GraphCli, ExplainShowsAChainAsOneRegion) {
+  const std::string t = " attr { key: 'T' value { type: DT_FLOAT } } }\n";
+  std::string text =
+      "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' "
+      "value { shape { dim { size: 1048576 } } } } }\n";
+  std::string last = "x";
+  for (const char* op : {"Relu", "Tanh", "Square", "Neg", "Exp", "Abs", "Sqrt", "Sigmoid"}) {
+    text += cat("node { name: 'n", op, "' op: '", op, "' input: '", last, "'", t);
+    last = cat("n", op);
+  }
+  write("chain.pbtxt", text);
+  const Result r = run(cat("explain chain.pbtxt --json --feed x=[1048576] --fetch ", last));
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json steps = json::parse(r.out)["steps"];
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0]["op"], "_Region");
+  EXPECT_EQ(steps[0]["region"]["ops"], 8);
+  EXPECT_EQ(steps[0]["nodes"].size(), 8u);
+}
+
 // A counter without saver nodes: restored and saved straight from its variable.
 class GraphCliCounter : public GraphCli {
  protected:
