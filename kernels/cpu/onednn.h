@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/matmul.h"
+
 namespace sluice::kernels::cpu {
 
 /// A convolution in TensorFlow's terms; dx, dW passes are described by their forward convolution.
@@ -33,13 +35,6 @@ struct PostOps {
   bool bias = false;
   bool add = false;   // the destination's former content is added
   bool relu = false;  // turns NaN into 0: only where the caller allows it
-};
-
-/// Row-major or strided matrices: c[b] = a[b] · b[b]; strides in elements, batch stride 0 = shared.
-struct MatMulProblem {
-  int64_t batch = 1, m = 0, n = 0, k = 0;
-  bool transpose_a = false, transpose_b = false;
-  bool shared_a = false, shared_b = false;
 };
 
 /// The library's block format of one operand, in its own dim order (weights: [g,] o, i, h, w).

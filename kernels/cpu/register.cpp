@@ -10,6 +10,8 @@ void register_cpu(runtime::KernelRegistry& r) {
   register_lrn(r);
   register_matmul(r);
 #endif
+  register_lrn_grad(r);
+  register_matmul_few(r);
   register_pool(r);
   register_reduce(r);
   register_region(r);

@@ -12,7 +12,9 @@ void register_batch_norm(runtime::KernelRegistry& r);
 void register_conv(runtime::KernelRegistry& r);        // with oneDNN only
 void register_conv_loops(runtime::KernelRegistry& r);  // with oneDNN only
 void register_lrn(runtime::KernelRegistry& r);         // with oneDNN only
-void register_matmul(runtime::KernelRegistry& r);      // with oneDNN only
+void register_lrn_grad(runtime::KernelRegistry& r);
+void register_matmul(runtime::KernelRegistry& r);  // with oneDNN only
+void register_matmul_few(runtime::KernelRegistry& r);
 void register_pool(runtime::KernelRegistry& r);
 void register_reduce(runtime::KernelRegistry& r);
 void register_region(runtime::KernelRegistry& r);

@@ -13,6 +13,11 @@ enum class Isa;  // runtime/cpu_features.h; not included: files compiled for one
 
 namespace sluice::kernels::cpu {
 
+/// Most rows of the small operand of mat_mul_few.
+inline constexpr int64_t kMatMulFewRows = 16;
+/// Most channels on either side that lrn_grad takes.
+inline constexpr int64_t kLrnMaxRadius = 64;
+
 /// o[i] = op(a[i], b[i], c[i]) for n elements; o may be a, b or c. Unused operands are null; `imm` is an op's
 /// attribute. Element types are part of the function's name; bool is one byte, 0 or 1.
 using TileFn = void (*)(void* o, const void* a, const void* b, const void* c, int64_t n, float imm);
@@ -72,6 +77,15 @@ struct VecFns {
   // y[c] = Σ taps / divisor; every dx[c] += dy[c] / divisor.
   void (*mean_taps)(float* y, const float* const* taps, int num_taps, float divisor, int64_t c);
   void (*mean_taps_grad)(float* const* dx, int num_taps, const float* dy, float divisor, int64_t c);
+
+  // acc[i · cols + j] += Σ_p small[i · small_row + p · small_term] · large[p · large_term + j · large_col]
+  // for rows ≤ kMatMulFewRows; large_term or large_col is 1. Few terms meet in a float before they go to acc.
+  void (*mat_mul_few)(double* acc, const float* small, int64_t small_row, int64_t small_term, int64_t rows,
+                      const float* large, int64_t large_term, int64_t large_col, int64_t terms, int64_t cols);
+
+  // One pixel's gradient of local response normalisation, radius ≤ kLrnMaxRadius; nothing may overlap dx.
+  void (*lrn_grad)(float* dx, const float* dy, const float* x, const float* y, int64_t c, int64_t radius,
+                   float alpha, float beta, float bias);
 
   // A row's softmax, or its logarithm.
   void (*softmax)(float* y, const float* x, int64_t n);

@@ -410,6 +410,15 @@ void dot_rows(float* dw, const float* x, int64_t x_stride, const float* dy, int6
   }
 }
 
+}  // namespace
+}  // namespace sluice::kernels::cpu
+
+#include "kernels/cpu/vec_lrn.h"
+#include "kernels/cpu/vec_matmul.h"
+
+namespace sluice::kernels::cpu {
+namespace {
+
 // ---- rows ----
 
 void softmax(float* y, const float* x, int64_t n) {
@@ -501,6 +510,8 @@ const VecFns& SLUICE_VEC_TABLE() {
       max_taps_grad,
       mean_taps,
       mean_taps_grad,
+      mat_mul_few,
+      lrn_grad,
       softmax,
       log_softmax,
       transpose,

@@ -232,6 +232,21 @@ TEST(OneDnnLrn, EqualsTheReference) {
   expect_close(run_kernel(c, "onednn").at(0), run_kernel(c, "reference").at(0), 2e-6f, "y");
 }
 
+TEST(VectorLrnGrad, EqualsTheReference) {
+  for (int64_t channels : {1, 5, 96, 700})
+    for (int64_t radius : {0, 2, 5, 64})
+      for (float beta : {0.5f, 0.6f, 0.75f}) {
+        SCOPED_TRACE(cat(channels, " channels, radius ", radius, ", beta ", beta));
+        const graph::AttrMap attrs{
+            {"T", F}, {"depth_radius", radius}, {"bias", 1.5f}, {"alpha", 0.3f}, {"beta", beta}};
+        Array x = random_array({1, 2, 3, channels}, 1), dy = random_array(x.dims(), 2);
+        KernelCase forward{"LRN", attrs, {x}, {{F, x.dims(), {}}}, nullptr};
+        KernelCase c{
+            "LRNGrad", attrs, {dy, x, run_kernel(forward, "reference").at(0)}, {{F, x.dims(), {}}}, nullptr};
+        expect_close(run_kernel(c, "vector").at(0), run_kernel(c, "reference").at(0), 2e-6f, "dx");
+      }
+}
+
 TEST(VectorSoftmax, RowsEqualTheReference) {
   for (int64_t n : {1, 10, 1001}) {
     Array x = random_array({7, n}, 1, 5.f, 90.f);
