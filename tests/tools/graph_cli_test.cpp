@@ -161,6 +161,19 @@ TEST_F(GraphCliCounter, SavesAndRestoresWithoutSaverNodes) {
   wrong("run v.pbtxt --restore m --fetch read", "m.index");
 }
 
+// There, float variables are doubles.
+TEST_F(GraphCliCounter, RestoresFloatsForTheReferenceInDouble) {
+  Result r = run("run v.pbtxt --init init --target step --steps 3 --save m");
+  EXPECT_EQ(r.code, 0) << r.err;
+  ::setenv("SLUICE_PLAN", "reference64", 1);
+  r = run("run v.pbtxt --restore m --target step --steps 1 --save wide");
+  ::unsetenv("SLUICE_PLAN");
+  EXPECT_EQ(r.code, 0) << r.err;
+  const Array wide = runtime::io::BundleReader(folder_ / "wide").read("v");
+  EXPECT_EQ(wide.dtype(), graph::DType::kDouble);
+  EXPECT_EQ(wide.item<double>(), 5.0);
+}
+
 TEST_F(GraphCliCounter, AnInterruptEndsAfterTheStepAndTheSave) {
   const std::string words = "run v.pbtxt --init init --target step --steps 1000000000 --save m";
   const std::string command = cat("cd ", folder_.path(), " && timeout --preserve-status -s INT 2 ",

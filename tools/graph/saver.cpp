@@ -1,8 +1,10 @@
 // Restoring and saving: by the graph's own saver nodes, or straight between checkpoint and variables.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <set>
+#include <string_view>
 
 #include "runtime/io/checkpoint.h"
 #include "tools/graph/feeds.h"
@@ -28,6 +30,13 @@ std::vector<Node*> variables(const Graph& g) {
   return out;
 }
 
+// Sessions of SLUICE_PLAN=reference64 hold float variables as doubles.
+DType held_as(DType declared) {
+  const char* mode = std::getenv("SLUICE_PLAN");
+  return declared == DType::kFloat && mode && std::string_view(mode) == "reference64" ? DType::kDouble
+                                                                                      : declared;
+}
+
 void restore_directly(Session& session, const Graph& g, const std::string& prefix) {
   const std::vector<Node*> nodes = variables(g);
   std::vector<std::string> names;
@@ -44,10 +53,12 @@ void restore_directly(Session& session, const Graph& g, const std::string& prefi
                    names[i], "': Assign requires shapes of both tensors to match. lhs shape= ", shape,
                    " rhs shape= ", dims_string(values[i].dims()));
   }
-  for (size_t i = 0; i < nodes.size(); ++i)
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const DType held = held_as(types[i]);
     session.resources()
-        .variable(nodes[i]->attr_or<std::string>("container", ""), resource_name(*nodes[i]), types[i])
-        ->assign(values[i]);
+        .variable(nodes[i]->attr_or<std::string>("container", ""), resource_name(*nodes[i]), held)
+        ->assign(held == types[i] ? values[i] : values[i].cast(held));
+  }
   // Surplus entries (moving averages, slots) are told, not refused (decisions #21).
   const io::BundleReader reader(prefix);
   const std::set<std::string> used(names.begin(), names.end());
