@@ -19,7 +19,9 @@ void register_reference(runtime::KernelRegistry& r) {
   register_elementwise_binary(r);
   register_elementwise_unary(r);
   register_host_checkpoint(r);
+  register_host_iterator(r);
   register_host_numerics(r);
+  register_host_parse_example(r);
   register_host_strings(r);
   register_host_summary(r);
   register_host_summary_audio(r);

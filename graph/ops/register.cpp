@@ -17,6 +17,7 @@ const OpRegistry& standard_ops() {
     ops::register_control(r);
     ops::register_data(r);
     ops::register_image(r);
+    ops::register_input(r);
     ops::register_math(r);
     ops::register_math_binary(r);
     ops::register_math_matrix(r);

@@ -17,6 +17,7 @@ void register_array_slice(OpRegistry& r);
 void register_control(OpRegistry& r);
 void register_data(OpRegistry& r);
 void register_image(OpRegistry& r);
+void register_input(OpRegistry& r);
 void register_math(OpRegistry& r);
 void register_math_binary(OpRegistry& r);
 void register_math_matrix(OpRegistry& r);

@@ -30,6 +30,9 @@ class Random {
     return static_cast<uint64_t>((static_cast<Wide>(bits()) * n) >> 64);
   }
   bool coin() { return (bits() >> 63) != 0; }
+  /// Where the sequence stands; set_state goes on from there.
+  uint64_t state() const { return state_; }
+  void set_state(uint64_t state) { state_ = state; }
 
  private:
   uint64_t state_;
