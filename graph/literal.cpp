@@ -1,42 +1,9 @@
 #include "graph/literal.h"
 
+#include "graph/dtype_visit.h"
 #include "graph/support/quote.h"
 
 namespace sluice::graph {
-namespace {
-
-// Calls f with a null T* of the dtype's C++ type; throws Unimplemented for types without one.
-template <class F>
-auto with_numeric(DType t, F&& f) {
-  switch (base_dtype(t)) {
-    case DType::kFloat:
-      return f(static_cast<const float*>(nullptr));
-    case DType::kDouble:
-      return f(static_cast<const double*>(nullptr));
-    case DType::kInt8:
-      return f(static_cast<const int8_t*>(nullptr));
-    case DType::kInt16:
-      return f(static_cast<const int16_t*>(nullptr));
-    case DType::kInt32:
-      return f(static_cast<const int32_t*>(nullptr));
-    case DType::kInt64:
-      return f(static_cast<const int64_t*>(nullptr));
-    case DType::kUint8:
-      return f(static_cast<const uint8_t*>(nullptr));
-    case DType::kUint16:
-      return f(static_cast<const uint16_t*>(nullptr));
-    case DType::kUint32:
-      return f(static_cast<const uint32_t*>(nullptr));
-    case DType::kUint64:
-      return f(static_cast<const uint64_t*>(nullptr));
-    case DType::kBool:
-      return f(static_cast<const bool*>(nullptr));
-    default:
-      throw_error(Code::kUnimplemented, cat("a literal of type ", t, " has no numeric elements"));
-  }
-}
-
-}  // namespace
 
 Literal::Literal(DType dtype, Dims dims, std::vector<std::byte> bytes)
     : dtype_(base_dtype(dtype)), dims_(std::move(dims)), elements_(num_elements(dims_)) {
@@ -67,7 +34,7 @@ const std::vector<std::string>& Literal::as_strings() const {
 }
 
 std::vector<int64_t> Literal::to_int64s() const {
-  return with_numeric(dtype_, [&]<class T>(const T*) {
+  return visit_numeric(dtype_, "a literal", [&]<class T>(const T*) {
     std::vector<int64_t> r;
     r.reserve(static_cast<size_t>(elements_));
     for (T v : as<T>()) r.push_back(static_cast<int64_t>(v));
@@ -76,7 +43,7 @@ std::vector<int64_t> Literal::to_int64s() const {
 }
 
 std::vector<double> Literal::to_doubles() const {
-  return with_numeric(dtype_, [&]<class T>(const T*) {
+  return visit_numeric(dtype_, "a literal", [&]<class T>(const T*) {
     std::vector<double> r;
     r.reserve(static_cast<size_t>(elements_));
     for (T v : as<T>()) r.push_back(static_cast<double>(v));
@@ -86,8 +53,8 @@ std::vector<double> Literal::to_doubles() const {
 
 Literal Literal::cast(DType to) const {
   if (base_dtype(to) == dtype_) return *this;
-  return with_numeric(dtype_, [&]<class From>(const From*) {
-    return with_numeric(to, [&]<class To>(const To*) {
+  return visit_numeric(dtype_, "a literal", [&]<class From>(const From*) {
+    return visit_numeric(to, "a literal", [&]<class To>(const To*) {
       std::vector<std::byte> bytes(static_cast<size_t>(elements_) * sizeof(To));
       To* out = reinterpret_cast<To*>(bytes.data());
       for (From v : as<From>()) *out++ = static_cast<To>(v);
@@ -123,7 +90,7 @@ std::string Literal::str(int max_elements) const {
                dtype_ == DType::kBfloat16) {
       s += "?";
     } else {
-      with_numeric(dtype_, [&]<class T>(const T*) {
+      visit_numeric(dtype_, "a literal", [&]<class T>(const T*) {
         if constexpr (sizeof(T) == 1 && !std::is_same_v<T, bool>)
           s += cat(static_cast<int>(as<T>()[static_cast<size_t>(i)]));
         else

@@ -7,41 +7,13 @@
 #include <cstring>
 #include <new>
 
+#include "graph/dtype_visit.h"
+
 namespace sluice::runtime {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 std::atomic<int64_t> allocations{0};
-
-template <class F>
-auto with_type(DType t, F&& f) {
-  switch (graph::base_dtype(t)) {
-    case DType::kFloat:
-      return f(static_cast<const float*>(nullptr));
-    case DType::kDouble:
-      return f(static_cast<const double*>(nullptr));
-    case DType::kInt8:
-      return f(static_cast<const int8_t*>(nullptr));
-    case DType::kInt16:
-      return f(static_cast<const int16_t*>(nullptr));
-    case DType::kInt32:
-      return f(static_cast<const int32_t*>(nullptr));
-    case DType::kInt64:
-      return f(static_cast<const int64_t*>(nullptr));
-    case DType::kUint8:
-      return f(static_cast<const uint8_t*>(nullptr));
-    case DType::kUint16:
-      return f(static_cast<const uint16_t*>(nullptr));
-    case DType::kUint32:
-      return f(static_cast<const uint32_t*>(nullptr));
-    case DType::kUint64:
-      return f(static_cast<const uint64_t*>(nullptr));
-    case DType::kBool:
-      return f(static_cast<const bool*>(nullptr));
-    default:
-      throw_error(Code::kUnimplemented, cat("an array of type ", t, " has no numeric elements"));
-  }
-}
 
 }  // namespace
 
@@ -121,7 +93,8 @@ template <class T>
 T Array::item() const {
   SLUICE_REQUIRE(elements_ == 1 && dtype_ != DType::kInvalid, Code::kInvalidArgument,
                  "item() needs one element, the array has shape ", graph::dims_string(dims_));
-  return with_type(dtype_, [&]<class S>(const S*) { return static_cast<T>(as<S>()[0]); });
+  return graph::visit_numeric(dtype_, "an array",
+                              [&]<class S>(const S*) { return static_cast<T>(as<S>()[0]); });
 }
 
 template <>
@@ -159,8 +132,8 @@ Array Array::cast(DType to) const {
   to = graph::base_dtype(to);
   if (to == dtype_) return *this;
   Array a(to, dims_);
-  with_type(dtype_, [&]<class From>(const From*) {
-    with_type(to, [&]<class To>(const To*) {
+  graph::visit_numeric(dtype_, "an array", [&]<class From>(const From*) {
+    graph::visit_numeric(to, "an array", [&]<class To>(const To*) {
       auto out = a.as<To>();
       auto in = as<From>();
       for (size_t i = 0; i < in.size(); ++i) out[i] = static_cast<To>(in[i]);
@@ -182,7 +155,7 @@ std::string Array::str(int max_elements) const {
                dtype_ == DType::kBfloat16) {
       s += '?';
     } else {
-      with_type(dtype_, [&]<class T>(const T*) {
+      graph::visit_numeric(dtype_, "an array", [&]<class T>(const T*) {
         if constexpr (sizeof(T) == 1 && !std::is_same_v<T, bool>)
           s += cat(static_cast<int>(as<T>()[k]));
         else

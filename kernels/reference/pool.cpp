@@ -33,140 +33,131 @@ Pool pool_of(const WindowAttrs& a, const Dims& x, const Dims& y) {
   return p;
 }
 
-// f(n, oh, ow, c, offset in y) over all output cells of one image.
+// f(n, oh, ow, c, offset in y) over all output cells, images side by side.
 template <class F>
-void cells(const Pool& p, int64_t n, F f) {
-  for (int64_t oh = 0; oh < p.y.h; ++oh)
-    for (int64_t ow = 0; ow < p.y.w; ++ow)
-      for (int64_t c = 0; c < p.y.c; ++c) f(oh, ow, c, n * p.y.sn + oh * p.y.sh + ow * p.y.sw + c * p.y.sc);
+void cells(const KernelRun& r, const Pool& p, F f) {
+  r.queue().parallel_for(p.y.n, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n)
+      for (int64_t oh = 0; oh < p.y.h; ++oh)
+        for (int64_t ow = 0; ow < p.y.w; ++ow)
+          for (int64_t c = 0; c < p.y.c; ++c)
+            f(n, oh, ow, c, n * p.y.sn + oh * p.y.sh + ow * p.y.sw + c * p.y.sc);
+  });
+}
+
+// f(offset in x) over the cells of one window that lie in the image, of one channel.
+template <class F>
+void window_cells(const Pool& p, int64_t n, int64_t oh, int64_t ow, int64_t c, F f) {
+  const Range rows = p.rows(oh), cols = p.cols(ow);
+  for (int64_t h = rows.begin; h < rows.end; ++h)
+    for (int64_t w = cols.begin; w < cols.end; ++w) f(n * p.x.sn + h * p.x.sh + w * p.x.sw + c * p.x.sc);
+}
+
+int64_t window_size(const Pool& p, int64_t oh, int64_t ow) {
+  const Range rows = p.rows(oh), cols = p.cols(ow);
+  return (rows.end - rows.begin) * (cols.end - cols.begin);
 }
 
 // Offset of the first maximum of a window, -1 if the window is empty. Depth windows span channels.
 template <class T>
 int64_t arg_max(const Pool& p, const T* x, int64_t n, int64_t oh, int64_t ow, int64_t c) {
-  const Range rows = p.rows(oh), cols = p.cols(ow);
   int64_t best = -1;
-  for (int64_t h = rows.begin; h < rows.end; ++h)
-    for (int64_t w = cols.begin; w < cols.end; ++w)
-      for (int64_t d = c * p.a.depth_window; d < (c + 1) * p.a.depth_window; ++d) {
-        const int64_t at = n * p.x.sn + h * p.x.sh + w * p.x.sw + d * p.x.sc;
-        if (best < 0 || x[at] > x[best] || (scalar::is_nan(x[at]) && !scalar::is_nan(x[best]))) best = at;
-      }
+  const int64_t depth = p.a.depth_window;
+  window_cells(p, n, oh, ow, c * depth, [&](int64_t cell) {
+    for (int64_t at = cell; at < cell + depth * p.x.sc; at += p.x.sc)
+      if (best < 0 || x[at] > x[best] || (scalar::is_nan(x[at]) && !scalar::is_nan(x[best]))) best = at;
+  });
   return best;
 }
 
-BoundFn max_pool(const KernelSpec& spec) {
-  return [a = window_attrs(spec)](KernelRun& r) {
+// What all six have in common: the geometry, from the input that has x's dims (-1: output 0) and the one that
+// has y's, then work by element type.
+template <class F>
+BoundFn pooling(const KernelSpec& spec, int x_input, int y_input, F work) {
+  return [a = window_attrs(spec), x_input, y_input, work](KernelRun& r) {
     if (out_count(r, 0) == 0) return;
-    const Pool p = pool_of(a, r.in_dims(0), r.out_dims(0));
+    const Pool p = pool_of(a, x_input < 0 ? r.out_dims(0) : r.in_dims(x_input),
+                           y_input < 0 ? r.out_dims(0) : r.in_dims(y_input));
+    work(r, p);
+  };
+}
+
+BoundFn max_pool(const KernelSpec& spec) {
+  return pooling(spec, 0, -1, [](KernelRun& r, const Pool& p) {
     for_common(r.out_dtype(0), [&]<class T>() {
-      r.queue().parallel_for(p.y.n, 1, [&](int64_t b, int64_t e) {
-        for (int64_t n = b; n < e; ++n)
-          cells(p, n, [&](int64_t oh, int64_t ow, int64_t c, int64_t at) {
-            const int64_t best = arg_max(p, r.in<T>(0), n, oh, ow, c);
-            r.out<T>(0)[at] = best < 0 ? std::numeric_limits<T>::lowest() : r.in<T>(0)[best];
-          });
+      cells(r, p, [&](int64_t n, int64_t oh, int64_t ow, int64_t c, int64_t at) {
+        const int64_t best = arg_max(p, r.in<T>(0), n, oh, ow, c);
+        r.out<T>(0)[at] = best < 0 ? std::numeric_limits<T>::lowest() : r.in<T>(0)[best];
       });
     });
-  };
+  });
 }
 
 // (x, y, dy)
 BoundFn max_pool_grad(const KernelSpec& spec) {
-  return [a = window_attrs(spec)](KernelRun& r) {
-    if (out_count(r, 0) == 0) return;
-    const Pool p = pool_of(a, r.in_dims(0), r.in_dims(2));
+  return pooling(spec, 0, 2, [](KernelRun& r, const Pool& p) {
     for_float(r.out_dtype(0), [&]<class T>() {
       T* dx = r.out<T>(0);
-      r.queue().parallel_for(p.x.n, 1, [&](int64_t b, int64_t e) {
-        for (int64_t n = b; n < e; ++n) {
-          std::fill_n(dx + n * p.x.sn, p.x.sn, T(0));
-          cells(p, n, [&](int64_t oh, int64_t ow, int64_t c, int64_t at) {
-            const int64_t best = arg_max(p, r.in<T>(0), n, oh, ow, c);
-            if (best >= 0) dx[best] += r.in<T>(2)[at];
-          });
-        }
+      std::fill_n(dx, out_count(r, 0), T(0));
+      cells(r, p, [&](int64_t n, int64_t oh, int64_t ow, int64_t c, int64_t at) {
+        const int64_t best = arg_max(p, r.in<T>(0), n, oh, ow, c);
+        if (best >= 0) dx[best] += r.in<T>(2)[at];
       });
     });
-  };
+  });
 }
 
 // (x, y, grad of dx) → grad of dy: what each window's maximum received.
 BoundFn max_pool_grad_grad(const KernelSpec& spec) {
-  return [a = window_attrs(spec)](KernelRun& r) {
-    if (out_count(r, 0) == 0) return;
-    const Pool p = pool_of(a, r.in_dims(0), r.out_dims(0));
+  return pooling(spec, 0, -1, [](KernelRun& r, const Pool& p) {
     for_float(r.out_dtype(0), [&]<class T>() {
-      for (int64_t n = 0; n < p.y.n; ++n)
-        cells(p, n, [&](int64_t oh, int64_t ow, int64_t c, int64_t at) {
-          const int64_t best = arg_max(p, r.in<T>(0), n, oh, ow, c);
-          r.out<T>(0)[at] = best < 0 ? T(0) : r.in<T>(2)[best];
-        });
+      cells(r, p, [&](int64_t n, int64_t oh, int64_t ow, int64_t c, int64_t at) {
+        const int64_t best = arg_max(p, r.in<T>(0), n, oh, ow, c);
+        r.out<T>(0)[at] = best < 0 ? T(0) : r.in<T>(2)[best];
+      });
     });
-  };
+  });
 }
 
 BoundFn max_pool_with_argmax(const KernelSpec& spec) {
   const bool whole = spec.attr_or<bool>("include_batch_in_index", false);
-  return [a = window_attrs(spec), whole](KernelRun& r) {
-    if (out_count(r, 0) == 0) return;
-    const Pool p = pool_of(a, r.in_dims(0), r.out_dims(0));
+  return pooling(spec, 0, -1, [whole](KernelRun& r, const Pool& p) {
     for_float(r.out_dtype(0), [&]<class T>() {
       for_index(r.out_dtype(1), [&]<class I>() {
-        for (int64_t n = 0; n < p.y.n; ++n)
-          cells(p, n, [&](int64_t oh, int64_t ow, int64_t c, int64_t at) {
-            const int64_t best = arg_max(p, r.in<T>(0), n, oh, ow, c);
-            r.out<T>(0)[at] = r.in<T>(0)[best];
-            r.out<I>(1)[at] = static_cast<I>(whole ? best : best - n * p.x.sn);
-          });
+        cells(r, p, [&](int64_t n, int64_t oh, int64_t ow, int64_t c, int64_t at) {
+          const int64_t best = arg_max(p, r.in<T>(0), n, oh, ow, c);
+          r.out<T>(0)[at] = r.in<T>(0)[best];
+          r.out<I>(1)[at] = static_cast<I>(whole ? best : best - n * p.x.sn);
+        });
       });
     });
-  };
+  });
 }
 
 BoundFn avg_pool(const KernelSpec& spec) {
-  return [a = window_attrs(spec)](KernelRun& r) {
-    if (out_count(r, 0) == 0) return;
-    const Pool p = pool_of(a, r.in_dims(0), r.out_dims(0));
+  return pooling(spec, 0, -1, [](KernelRun& r, const Pool& p) {
     for_float(r.out_dtype(0), [&]<class T>() {
-      r.queue().parallel_for(p.y.n, 1, [&](int64_t b, int64_t e) {
-        for (int64_t n = b; n < e; ++n)
-          cells(p, n, [&](int64_t oh, int64_t ow, int64_t c, int64_t at) {
-            const Range rows = p.rows(oh), cols = p.cols(ow);
-            double sum = 0;
-            for (int64_t h = rows.begin; h < rows.end; ++h)
-              for (int64_t w = cols.begin; w < cols.end; ++w)
-                sum += static_cast<double>(r.in<T>(0)[n * p.x.sn + h * p.x.sh + w * p.x.sw + c * p.x.sc]);
-            const int64_t count = (rows.end - rows.begin) * (cols.end - cols.begin);
-            r.out<T>(0)[at] = static_cast<T>(sum / static_cast<double>(count));
-          });
+      cells(r, p, [&](int64_t n, int64_t oh, int64_t ow, int64_t c, int64_t at) {
+        double sum = 0;
+        window_cells(p, n, oh, ow, c, [&](int64_t cell) { sum += static_cast<double>(r.in<T>(0)[cell]); });
+        r.out<T>(0)[at] = static_cast<T>(sum / static_cast<double>(window_size(p, oh, ow)));
       });
     });
-  };
+  });
 }
 
 // (input shape, dy)
 BoundFn avg_pool_grad(const KernelSpec& spec) {
-  return [a = window_attrs(spec)](KernelRun& r) {
-    if (out_count(r, 0) == 0) return;
-    const Pool p = pool_of(a, r.out_dims(0), r.in_dims(1));
+  return pooling(spec, -1, 1, [](KernelRun& r, const Pool& p) {
     for_float(r.out_dtype(0), [&]<class T>() {
       T* dx = r.out<T>(0);
-      r.queue().parallel_for(p.x.n, 1, [&](int64_t b, int64_t e) {
-        for (int64_t n = b; n < e; ++n) {
-          std::fill_n(dx + n * p.x.sn, p.x.sn, T(0));
-          cells(p, n, [&](int64_t oh, int64_t ow, int64_t c, int64_t at) {
-            const Range rows = p.rows(oh), cols = p.cols(ow);
-            const int64_t count = (rows.end - rows.begin) * (cols.end - cols.begin);
-            const T share = r.in<T>(1)[at] / static_cast<T>(count);
-            for (int64_t h = rows.begin; h < rows.end; ++h)
-              for (int64_t w = cols.begin; w < cols.end; ++w)
-                dx[n * p.x.sn + h * p.x.sh + w * p.x.sw + c * p.x.sc] += share;
-          });
-        }
+      std::fill_n(dx, out_count(r, 0), T(0));
+      cells(r, p, [&](int64_t n, int64_t oh, int64_t ow, int64_t c, int64_t at) {
+        const T share = r.in<T>(1)[at] / static_cast<T>(window_size(p, oh, ow));
+        window_cells(p, n, oh, ow, c, [&](int64_t cell) { dx[cell] += share; });
       });
     });
-  };
+  });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "graph/support/check.h"
 #include "runtime/data/image_set.h"
+#include "tests/support/temp_folder.h"
 
 namespace sluice::runtime::data {
 namespace {
@@ -18,20 +19,11 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("sluice_idx_" + std::to_string(::getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
+struct Folder : testing_support::TempFolder {
   std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return (path_ / name).string();
+    std::ofstream(*this / name, std::ios::binary) << bytes;
+    return *this / name;
   }
-  std::string str() const { return path_.string(); }
-
- private:
-  fs::path path_;
 };
 
 std::string idx(std::vector<uint32_t> dims, const std::string& values, char type = 8) {

@@ -13,6 +13,7 @@
 #include "runtime/io/example.h"
 #include "runtime/io/record.h"
 #include "tests/data/image_golden.h"
+#include "tests/support/temp_folder.h"
 
 namespace sluice::runtime::data {
 namespace {
@@ -22,12 +23,6 @@ using testing::HasSubstr;
 
 class ImagenetFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "sluice_imagenet_XXXXXX").string();
-    dir_ = ::mkdtemp(pattern.data());
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
   // A file of `count` records labelled first, first + 1, …
   std::string write(const std::string& name, int64_t first, int count, bool label = true) {
     const std::string path = (dir_ / name).string();
@@ -43,7 +38,8 @@ class ImagenetFolder : public testing::Test {
   }
   std::vector<std::string> files(bool training) const { return imagenet_files(dir_.string(), training); }
 
-  fs::path dir_;
+  testing_support::TempFolder folder_;
+  const fs::path dir_ = folder_.path();
   const std::string_view jpeg_{reinterpret_cast<const char*>(golden::kJpeg), std::size(golden::kJpeg)};
 };
 

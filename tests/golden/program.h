@@ -13,24 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temp_folder.h"
+
 namespace sluice::bench::testing_support {
 
 namespace fs = std::filesystem;
 
-/// A folder of the test's own, gone with the object.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (fs::temp_directory_path() / "sluice_golden_XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string str() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
+using sluice::testing_support::TempFolder;
 
 inline std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -12,6 +12,7 @@
 #include "graph/support/file.h"
 #include "graph/verify.h"
 #include "tests/graph/toy_ops.h"
+#include "tests/support/temp_folder.h"
 
 namespace sluice::graph {
 namespace {
@@ -75,11 +76,8 @@ Literal value_of(const std::string& tensor, const std::string& dtype = "DT_FLOAT
 }
 
 std::string temporary(const char* name) {
-  static const std::string folder = [] {
-    std::string t = std::filesystem::temp_directory_path() / "sluice_graphdef_XXXXXX";
-    return std::string(mkdtemp(t.data()));
-  }();
-  return folder + "/" + name;
+  static const testing_support::TempFolder folder;
+  return folder / name;
 }
 
 void build_all_kinds(Graph& g) {

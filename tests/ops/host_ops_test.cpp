@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "tests/ops/direct_run.h"
+#include "tests/support/temp_folder.h"
 
 namespace sluice::optest {
 namespace {
@@ -218,13 +219,8 @@ TEST(Strings, MoveLikeOtherElements) {
 
 class Checkpoints : public testing::Test {
  protected:
-  Checkpoints()
-      : dir_(std::filesystem::temp_directory_path() / cat("sluice_ops_", static_cast<int64_t>(::getpid()))) {
-    std::filesystem::create_directories(dir_);
-  }
-  ~Checkpoints() override { std::filesystem::remove_all(dir_); }
-  std::string path(const char* name) const { return (dir_ / name).string(); }
-  std::filesystem::path dir_;
+  std::string path(const char* name) const { return folder_ / name; }
+  testing_support::TempFolder folder_;
 };
 
 Call restore_call(const std::string& prefix, std::vector<std::string> names, std::vector<DType> dtypes) {
@@ -254,14 +250,14 @@ TEST_F(Checkpoints, RestoreSaysEverythingThatIsMissing) {
 }
 
 TEST_F(Checkpoints, MergeMakesOneOfParts) {
-  std::filesystem::create_directories(dir_ / "tmp");
+  std::filesystem::create_directories(folder_ / "tmp");
   const std::string a = path("tmp/part-0"), b = path("tmp/part-1");
   run_op({.op = "SaveV2", .inputs = {text(a), texts({"a"}), texts({""}), floats({1})}});
   run_op({.op = "SaveV2", .inputs = {text(b), texts({"b"}), texts({""}), floats({2})}});
   run_op({.op = "MergeV2Checkpoints", .inputs = {texts({a, b}), text(path("m"))}});
   const auto out = run_op(restore_call(path("m"), {"a", "b"}, {DType::kFloat, DType::kFloat}));
   EXPECT_EQ(out[0].as<float>()[0] + out[1].as<float>()[0], 3);
-  EXPECT_FALSE(std::filesystem::exists(dir_ / "tmp"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "tmp"));
 }
 
 }  // namespace

@@ -1,29 +1,16 @@
 #pragma once
-// A folder of its own for each test process, and bytes written as hexadecimal.
+// Bytes written as hexadecimal.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <string>
 
 #include "graph/support/check.h"
+#include "tests/support/temp_folder.h"
 
 namespace sluice::runtime::io {
 
-class TempFolder {
- public:
-  TempFolder() {
-    std::string t = std::filesystem::temp_directory_path() / "sluice_io_XXXXXX";
-    path_ = mkdtemp(t.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using testing_support::TempFolder;
 
 /// Spaces are for the reader.
 inline std::string from_hex(std::string_view hex) {

@@ -11,6 +11,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/trace.h"
 #include "tests/runtime/toy.h"
+#include "tests/support/temp_folder.h"
 
 namespace sluice::runtime {
 namespace {
@@ -376,8 +377,8 @@ TEST(Session, DumpsGraphAndPlanAfterEachPass) {
   Toy t;
   Output x = t.placeholder({2}, "x");
   Output y = t.op("Neg", {t.op("Identity", {x})}, {}, "minus");
-  const auto dir = std::filesystem::temp_directory_path() / ("sluice_dump_" + std::to_string(::getpid()));
-  setenv("SLUICE_DUMP", dir.c_str(), 1);
+  const testing_support::TempFolder dir;
+  setenv("SLUICE_DUMP", dir.path().c_str(), 1);
   {
     Session s(t.g, t.options());
     s.run({y}, {{x, vec({1, 2})}});
@@ -390,7 +391,6 @@ TEST(Session, DumpsGraphAndPlanAfterEachPass) {
     text << in.rdbuf();
     EXPECT_NE(text.str().find("minus"), std::string::npos) << file;
   }
-  std::filesystem::remove_all(dir);
 }
 
 TEST(SessionErrors, AFedVariableCannotBeWritten) {
