@@ -93,7 +93,7 @@ struct FileWriter::Impl {
     std::unique_lock lock(mutex);
     const double every = std::min(options.flush_secs, 1e6);
     auto next_flush = Clock::now() + seconds(every);
-    int64_t taken = added;
+    int64_t taken = flushed;  // what was put since this thread was made is still in the queue
     for (;;) {
       const auto called = [&] {
         return stop || !queue.empty() || (flush_wanted > flushed && taken > flushed);
