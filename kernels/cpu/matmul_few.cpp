@@ -16,7 +16,10 @@
 namespace sluice::kernels::cpu {
 namespace {
 
-constexpr int64_t kMinTerms = 256;       // shorter sums are as good in the library
+constexpr int64_t kMinTerms = 256;  // shorter sums are as good in the library
+// Rows (or columns) of which the large operand's memory, not arithmetic, sets the pace. Up to kMatMulFewRows
+// are taken where results are so few that their errors do not average out.
+constexpr int64_t kFew = 8, kFewResults = 1024;
 constexpr int64_t kPieceTerms = 512;     // at least, and pieces are multiples of it
 constexpr int64_t kTasks = 16;           // wanted; pieces are made while there are fewer
 constexpr int64_t kGrain = 1 << 16;      // multiplications worth waking a thread
@@ -99,9 +102,10 @@ class FewRows final : public Kernel {
 std::unique_ptr<Kernel> make_few(const KernelSpec& spec, Refusal& refusal) {
   MatMulProblem p;
   if (!matmul_problem(spec, p, refusal)) return nullptr;
-  if (std::min(p.m, p.n) > kMatMulFewRows || p.k < kMinTerms) {
-    refusal.reason = cat("neither side has at most ", kMatMulFewRows, " rows, or fewer than ", kMinTerms,
-                         " terms: the library's work");
+  const int64_t few = std::min(p.m, p.n);
+  if (p.k < kMinTerms || (few > kFew && (few > kMatMulFewRows || p.m * p.n > kFewResults))) {
+    refusal.reason = cat("more than ", kFew, " rows and columns, or fewer than ", kMinTerms,
+                         " terms: the library is faster, and its errors average out");
     return nullptr;
   }
   return std::make_unique<FewRows>(p);
