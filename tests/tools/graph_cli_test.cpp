@@ -176,7 +176,7 @@ TEST_F(GraphCliCounter, RestoresFloatsForTheReferenceInDouble) {
 
 TEST_F(GraphCliCounter, AnInterruptEndsAfterTheStepAndTheSave) {
   const std::string words = "run v.pbtxt --init init --target step --steps 1000000000 --save m";
-  const std::string command = cat("cd ", folder_.path(), " && timeout --preserve-status -s INT 2 ",
+  const std::string command = cat("cd ", folder_.str(), " && timeout --preserve-status -s INT 2 ",
                                   SLUICE_GRAPH_PROGRAM, " ", words, " >out 2>err");
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 130);
   EXPECT_NE(read_file(folder_ / "err").find("stopped by signal 2"), std::string::npos);

@@ -25,7 +25,7 @@ class GraphProgram : public ::testing::Test {
   /// `words` go through a shell.
   Result run(const std::string& words) {
     const std::string command =
-        cat("cd ", folder_.path(), " && exec ", SLUICE_GRAPH_PROGRAM, " ", words, " >out 2>err");
+        cat("cd ", folder_.str(), " && exec ", SLUICE_GRAPH_PROGRAM, " ", words, " >out 2>err");
     const pid_t child = ::fork();
     if (child == 0) {
       ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
