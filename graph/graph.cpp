@@ -102,7 +102,12 @@ void Graph::link(Node& n) {
 }
 
 Node& Graph::add(NodeSpec spec) {
-  check_not_finalized();
+  if (finalized_)
+    throw_error(
+        Code::kFailedPrecondition,
+        cat("Graph is finalized and cannot be modified. Node '", spec.name.empty() ? spec.op : spec.name,
+            "' (op: '", spec.op, "') comes too late: build the whole graph before it is run."),
+        {}, spec.loc);
   auto def = ops_.find_shared(spec.op);
   if (!def) {
     throw_error(Code::kNotFound,
@@ -200,7 +205,7 @@ Node& Graph::import_node(ImportedNode node, int producer) {
     throw Error(e.code(), e.message(), node.name);
   }
   // Before version 22 a placeholder's empty shape attr meant "unknown".
-  if (producer < 22 && def->has(kSource)) {
+  if (producer < 22 && def->has(kSource) && def->input_args.empty()) {
     const auto it = draft.attrs_.find("shape");
     if (it != draft.attrs_.end() && it->second.get_if<Shape>() &&
         *it->second.get_if<Shape>() == Shape::scalar())

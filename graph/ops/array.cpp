@@ -89,6 +89,7 @@ void add_sources(OpRegistry& r) {
          .outputs = {"output: dtype"},
          .attrs = {"dtype: type", "shape: shape"},
          .doc = "The input, unless the run feeds another value.",
+         .traits = kSource,
          .infer = placeholder_with_default,
          .grad = pass_gradient});
 }

@@ -29,17 +29,19 @@ class CacheDataset final : public Dataset {
   class It final : public Iterator {
    public:
     It(const CacheDataset& d, const IterateContext& context) : input_set_(*d.inputs()[0]), context_(context) {
-      std::lock_guard lock(context_.shared->mutex);
-      std::shared_ptr<CacheStore>& s = context_.shared->caches[&d];
-      if (!s) s = std::make_shared<CacheStore>();
-      store_ = s;
-      mode_ = s->complete ? Mode::kRead : s->filling ? Mode::kPass : Mode::kFill;
-      if (mode_ == Mode::kFill) {
-        s->filling = true;
-        s->elements.clear();
-        s->epoch = context_.epoch;
+      {
+        std::lock_guard lock(context_.shared->mutex);
+        std::shared_ptr<CacheStore>& s = context_.shared->caches[&d];
+        if (!s) s = std::make_shared<CacheStore>();
+        store_ = s;
+        mode_ = s->complete ? Mode::kRead : s->filling ? Mode::kPass : Mode::kFill;
+        if (mode_ == Mode::kFill) {
+          s->filling = true;
+          s->elements.clear();
+          s->epoch = context_.epoch;
+        }
       }
-      if (mode_ != Mode::kRead) input_ = input_set_.iterate(context_);
+      open_input();  // not under the lock: caches may lie in caches
     }
     ~It() override { stop_filling(false); }
 
@@ -85,13 +87,24 @@ class CacheDataset final : public Dataset {
         store_->complete = mode_ == Mode::kRead || ended_;
         store_->filling = !store_->complete;
       }
-      if (mode_ == Mode::kRead)
+      if (mode_ == Mode::kRead) {
         input_.reset();
-      else
+      } else {
+        open_input();
         input_->restore(in);
+      }
     }
 
    private:
+    void open_input() {
+      if (mode_ == Mode::kRead || input_) return;
+      try {
+        input_ = input_set_.iterate(context_);
+      } catch (...) {
+        stop_filling(false);  // no destructor runs for what is half built
+        throw;
+      }
+    }
     void stop_filling(bool complete) {
       if (mode_ != Mode::kFill) return;
       std::lock_guard lock(context_.shared->mutex);

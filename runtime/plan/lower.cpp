@@ -109,7 +109,9 @@ void Lowering::lower_node(Node* n) {
   }
   // Reads are stateful in TensorFlow and still only look; any other effect needs its kernel.
   const bool only_looks = n->has(graph::kReadsVariable) || (!stateful && !n->has(graph::kNumericCheck));
-  if (n->has(graph::kViewOf0) && n->num_inputs() > 0 && only_looks && lower_view(n, after)) return;
+  // A source with an input that is lowered at all was not fed: it is its input.
+  const bool view = n->has(graph::kViewOf0) || n->has(graph::kSource);
+  if (view && n->num_inputs() > 0 && only_looks && lower_view(n, after)) return;
   if (deferred_[static_cast<size_t>(n->id())]) return;
   lower_op(n, std::move(after));
 }

@@ -39,7 +39,8 @@ bool Lowering::lower_view(Node* n, const std::vector<OpId>& after) {
     return l ? to_partial(*l) : std::nullopt;
   };
   graph::InferContext c(*n, shapes, literal, partial, nullptr);
-  const std::vector<Shape> out = infer(n, c);
+  std::vector<Shape> out = infer(n, c);
+  if (n->has(graph::kSource)) out[0] = shapes[0];
   if (!out[0].fully_known()) {
     if (!resolve_unknown(n, c)) return false;
     return true;

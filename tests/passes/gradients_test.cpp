@@ -169,7 +169,7 @@ TEST_F(GradientsTest, UnusedOutputsOfAnOpGetZeros) {
 }
 
 TEST_F(GradientsTest, BroadcastOperandsAreSummedBack) {  // case G25
-  Tensor a = in("a", {2, 1, 3}), b = in("b", {4, 1}), c = in("c", {});
+  Tensor a = in("a", {2, 1, 3}), b = in("b", {4, 1}), c = in("c", Shape::scalar());
   auto d = gradients({reduce_sum(a * b + c)}, {a, b, c});
   std::vector<float> ones(6, 1);
   std::vector<Feed> feeds{{a, Array::from<float>({2, 1, 3}, std::span<const float>(ones))},

@@ -70,20 +70,20 @@ TEST_F(HookTest, NumStepsCountsFromTheStart) {
 }
 
 TEST_F(HookTest, NanFailsOrStops) {
-  Tensor x = placeholder_with_default(constant(g, 1.0), {}, "x");
+  Tensor fed = placeholder_with_default(constant(g, 1.0), {}, "fed"), x = identity(fed, "x");
   const Array nan = Array::scalar(std::numeric_limits<float>::quiet_NaN());
   const Array inf = Array::scalar(std::numeric_limits<float>::infinity());
   LogCapture log;
   {
     MonitoredSession s(chief(g), {std::make_shared<NanTensorHook>(x)});
     s.run({x});
-    s.run({x}, {{x, inf}});  // infinity is not NaN
-    EXPECT_THROW(s.run({x}, {{x, nan}}), NanLossDuringTrainingError);
-    EXPECT_THAT(error_of([&] { s.run({x}, {{x, nan}}); }), HasSubstr("NaN loss during training."));
+    s.run({x}, {{fed, inf}});  // infinity is not NaN
+    EXPECT_THROW(s.run({x}, {{fed, nan}}), NanLossDuringTrainingError);
+    EXPECT_THAT(error_of([&] { s.run({x}, {{fed, nan}}); }), HasSubstr("NaN loss during training."));
   }
   EXPECT_GE(log.count("Model diverged with loss = NaN."), 1);
   MonitoredSession s(chief(g), {std::make_shared<NanTensorHook>(x, false)});
-  s.run({x}, {{x, nan}});
+  s.run({x}, {{fed, nan}});
   EXPECT_TRUE(s.should_stop());
 }
 
@@ -180,7 +180,7 @@ TEST_F(HookTest, WarnsFiveTimesThatTheStepStandsStill) {
 
 TEST_F(HookTest, FinalOpsRunAtTheEnd) {
   Tensor x = placeholder(g, DType::kFloat, {}, "x");
-  auto hook = std::make_shared<FinalOpsHook>(std::vector<Output>{step.snapshot(), x},
+  auto hook = std::make_shared<FinalOpsHook>(std::vector<Output>{step.snapshot(), identity(x)},
                                              std::vector<Feed>{{x, Array::scalar(4.0f)}});
   run({hook, stop_at(3)});
   ASSERT_EQ(hook->final_ops_values().size(), 2u);

@@ -119,7 +119,7 @@ TEST_F(Monitored, HooksSeeWhatTheCallerAskedFor) {
     size_t fetches = 0, feeds = 0, targets = 0;
   };
   auto looks = std::make_shared<Looks>();
-  MonitoredSession s(chief(g), {looks, recorder("a", {.fetches = {y}})});
+  MonitoredSession s(chief(g), {looks, recorder("a", {.fetches = {x}})});
   s.run({sum, x}, {{y, Array::scalar(1.0f)}}, {&train_op.node()});
   EXPECT_THAT((std::vector<size_t>{looks->fetches, looks->feeds, looks->targets}), ElementsAre(2, 1, 1));
 }

@@ -58,11 +58,11 @@ TEST_F(MoreHooks, ProgressIsPlainLinesElsewhere) {
 }
 
 TEST_F(MoreHooks, StopsEarlyWhenNothingGetsBetter) {
-  Tensor metric = placeholder(g, DType::kFloat, {}, "metric");
+  Tensor fed = placeholder(g, DType::kFloat, {}, "fed"), metric = identity(fed, "metric");
   std::vector<float> values{5, 4, 4, 3.5f, 3.6f, 3.7f, std::numeric_limits<float>::quiet_NaN(), 1};
   size_t at = 0;
   auto feed = std::make_shared<FeedFnHook>([&] {
-    return std::vector<Feed>{{metric, Array::scalar(values[at++])}};
+    return std::vector<Feed>{{fed, Array::scalar(values[at++])}};
   });
   auto hook = std::make_shared<EarlyStoppingHook>(
       EarlyStoppingOptions{.metric = metric, .every = {.steps = 1}, .patience = 3});
