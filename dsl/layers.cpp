@@ -40,8 +40,11 @@ Tensor finish(const Tensor& x, const Activation& activation, Loc loc) {
   return activation ? activation(x, loc) : x;
 }
 
-VariableOptions weight(DType dtype, const Initializer& init, const Regularizer& reg, bool trainable) {
+// contrib.layers also enters its variables in MODEL_VARIABLES, which warm starts look through.
+VariableOptions weight(Naming naming, DType dtype, const Initializer& init, const Regularizer& reg,
+                       bool trainable) {
   VariableOptions o;
+  if (naming == Naming::kContrib) o.collections.push_back(graph::keys::kModelVariables);
   o.dtype = dtype;
   o.initializer = init;
   o.regularizer = reg;
@@ -63,12 +66,12 @@ Tensor conv2d(const Operand& inputs, int64_t filters, std::array<int64_t, 2> ker
   int64_t in = channels_of(x, o.data_format, "conv2d");
   Variable kernel =
       get_variable(g, contrib ? "weights" : "kernel", {kernel_size[0], kernel_size[1], in, filters},
-                   weight(x.dtype(), o.kernel_initializer, o.kernel_regularizer, o.trainable), loc);
+                   weight(o.naming, x.dtype(), o.kernel_initializer, o.kernel_regularizer, o.trainable), loc);
   Variable bias;
   if (o.use_bias) {
-    bias =
-        get_variable(g, contrib ? "biases" : "bias", {filters},
-                     weight(x.dtype(), or_zeros(o.bias_initializer), o.bias_regularizer, o.trainable), loc);
+    bias = get_variable(
+        g, contrib ? "biases" : "bias", {filters},
+        weight(o.naming, x.dtype(), or_zeros(o.bias_initializer), o.bias_regularizer, o.trainable), loc);
   }
   Tensor y = dsl::conv2d(x, kernel,
                          {.strides = o.strides,
@@ -90,12 +93,12 @@ Tensor dense(const Operand& inputs, int64_t units, const DenseOptions& o, Loc lo
   int64_t in = channels_of(x, "NHWC", "dense");
   Variable kernel =
       get_variable(g, contrib ? "weights" : "kernel", {in, units},
-                   weight(x.dtype(), o.kernel_initializer, o.kernel_regularizer, o.trainable), loc);
+                   weight(o.naming, x.dtype(), o.kernel_initializer, o.kernel_regularizer, o.trainable), loc);
   Variable bias;
   if (o.use_bias) {
-    bias =
-        get_variable(g, contrib ? "biases" : "bias", {units},
-                     weight(x.dtype(), or_zeros(o.bias_initializer), o.bias_regularizer, o.trainable), loc);
+    bias = get_variable(
+        g, contrib ? "biases" : "bias", {units},
+        weight(o.naming, x.dtype(), or_zeros(o.bias_initializer), o.bias_regularizer, o.trainable), loc);
   }
   Tensor rows = x;
   int rank = x.shape().rank();
@@ -128,19 +131,20 @@ Tensor batch_normalization(const Operand& inputs, const BatchNormOptions& o, Loc
   Variable gamma, beta;
   auto make_gamma = [&] {
     if (o.scale)
-      gamma = get_variable(g, "gamma", dims, weight(t, or_ones(o.gamma_initializer), {}, o.trainable), loc);
+      gamma = get_variable(g, "gamma", dims,
+                           weight(o.naming, t, or_ones(o.gamma_initializer), {}, o.trainable), loc);
   };
   auto make_beta = [&] {
     if (o.center)
-      beta = get_variable(g, "beta", dims, weight(t, or_zeros(o.beta_initializer), {}, o.trainable), loc);
+      beta = get_variable(g, "beta", dims, weight(o.naming, t, or_zeros(o.beta_initializer), {}, o.trainable),
+                          loc);
   };
   if (contrib) {
     make_beta(), make_gamma();
   } else {
     make_gamma(), make_beta();
   }
-  VariableOptions moving = weight(t, or_zeros(o.moving_mean_initializer), {}, false);
-  if (contrib) moving.collections.push_back(graph::keys::kModelVariables);
+  VariableOptions moving = weight(o.naming, t, or_zeros(o.moving_mean_initializer), {}, false);
   Variable mean = get_variable(g, "moving_mean", dims, moving, loc);
   moving.initializer = or_ones(o.moving_variance_initializer);
   Variable variance = get_variable(g, "moving_variance", dims, moving, loc);

@@ -58,6 +58,7 @@ TEST_F(LayersTest, NamesOfContrib) {
   EXPECT_THAT(variables(),
               ElementsAre("Conv/weights", "Conv/biases", "BatchNorm/beta", "BatchNorm/moving_mean",
                           "BatchNorm/moving_variance", "fc/weights", "fc/biases"));
+  EXPECT_EQ(g.collections().variables(graph::keys::kModelVariables).size(), variables().size());
 }
 
 TEST_F(LayersTest, AReusedLayerSharesAndRegularisesOnce) {  // case K01
