@@ -12,6 +12,7 @@ try:
     import numpy as np
     import tensorflow.compat.v1 as tf
     from tensorflow.core.framework import types_pb2
+    from tensorflow.python.checkpoint import checkpoint_management
 except ImportError as e:
     print(f"skipped: no TensorFlow here ({e})")
     sys.exit(77)
@@ -148,8 +149,8 @@ def savers(folder):
         bad = [n for n in values if not np.array_equal(back[n], values[n])]
         check(not bad, f"TensorFlow restores ours into {parts} parts, resume state beside {bad}")
     # The state file the other way: TensorFlow goes on where we stopped.
-    tf.train.update_checkpoint_state(moved, os.path.join(moved, "m-3"), [os.path.join(moved, "m-3")],
-                                     save_relative_paths=True)
+    checkpoint_management.update_checkpoint_state_internal(
+        moved, os.path.join(moved, "m-3"), [os.path.join(moved, "m-3")], save_relative_paths=True)
     with open(os.path.join(moved, "checkpoint")) as f:
         check('model_checkpoint_path: "m-3"' in f.read(), "both write relative paths alike")
     # Our graph file carries its saver: TensorFlow runs its nodes.

@@ -111,8 +111,8 @@ def event_files(folder):
     known = [s.node_name in names for s in run.step_stats.dev_stats[0].node_stats]
     check(all(known), "run metadata speaks of nodes of the graph")
 
-    loaded = list(event_file_loader.EventFileLoader(path).Load())
-    check(len(loaded) == len(events), "TensorBoard's loader gives every event")
+    loaded = list(event_file_loader.LegacyEventFileLoader(path).Load())
+    check(len(loaded) == len(events), f"TensorBoard's loader gives every event, {len(loaded)} of {len(events)}")
 
     acc = event_accumulator.EventAccumulator(f"{folder}/kinds", size_guidance={k: 0 for k in ("tensors", "scalars")})
     acc.Reload()
@@ -153,13 +153,13 @@ def records(folder):
         options = tf.io.TFRecordOptions(theirs)
         got = list(tf.io.tf_record_iterator(f"{folder}/records{kind}", options))
         check(got == want, f"TensorFlow reads our records, compression '{kind}'")
-        path = f"{folder}/theirs{kind}"
+        path = f"{folder}/their_records{kind}"
         with tf.io.TFRecordWriter(path, options) as w:
             for r in want:
                 w.write(r)
         got = [bytes.fromhex(line) for line in sluice("records", path, kind).splitlines()]
         check(got == want, f"we read TensorFlow's records, compression '{kind}'")
-    with open(f"{folder}/records", "rb") as a, open(f"{folder}/theirs", "rb") as b:
+    with open(f"{folder}/records", "rb") as a, open(f"{folder}/their_records", "rb") as b:
         data = a.read()
         check(data == b.read(), "plain record files are byte-equal")
     places = [tuple(map(int, line.split())) for line in open(f"{folder}/records.idx")]

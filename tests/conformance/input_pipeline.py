@@ -22,7 +22,7 @@ Dataset = tf.data.Dataset
 
 
 def text(x):
-    x = np.asarray(x)
+    x = np.asarray(x, dtype=object if isinstance(x, bytes) else None)  # numpy's own strings lose trailing zeros
     kind = {"f": "float", "i": f"int{8 * x.dtype.itemsize}"}.get(x.dtype.kind, "string")
     if kind == "string":
         values = ["x" + v.hex() for v in x.reshape(-1)]

@@ -21,6 +21,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 try:
     import numpy as np
     import tensorflow.compat.v1 as tf
+    from tensorflow.python.framework import op_def_registry
 except ImportError as error:
     print("skipped:", error)
     sys.exit(77)
@@ -69,6 +70,9 @@ def build(case, directory):
     arguments.update({name: attr(v) for name, v in case["attrs"].items()})
     op = getattr(tf.raw_ops, case["op"])
     known = inspect.signature(op).parameters
+    # raw_ops takes no attrs that follow from the inputs' types.
+    follows = {a for i in op_def_registry.get(case["op"]).input_arg for a in (i.type_attr, i.type_list_attr, i.number_attr)}
+    arguments = {k: v for k, v in arguments.items() if k in known or k not in follows}
     result = op(**{k if k in known else RENAMED.get(k, k): v for k, v in arguments.items()})
     if isinstance(result, tf.Operation):
         result = result.outputs
