@@ -69,7 +69,7 @@ Coordinator::~Coordinator() {
 void Coordinator::start_thread(std::function<void()> body) {
   std::lock_guard lock(impl_->mutex);
   Impl::Thread& t = impl_->threads.emplace_back();
-  t.thread = std::thread([this, &t, body = std::move(body)]() mutable {
+  auto run = [this, &t, body = std::move(body)]() mutable {
     try {
       body();
     } catch (...) {
@@ -84,7 +84,13 @@ void Coordinator::start_thread(std::function<void()> body) {
     std::lock_guard done(impl_->mutex);
     t.done = true;
     impl_->changed.notify_all();
-  });
+  };
+  try {
+    t.thread = std::thread(std::move(run));
+  } catch (...) {  // no thread could be made: nobody may wait for it
+    impl_->threads.pop_back();
+    throw;
+  }
 }
 
 std::exception_ptr Coordinator::filter(std::exception_ptr e) const {
@@ -103,7 +109,7 @@ void Coordinator::request_stop(std::exception_ptr exception) {
   exception = filter(std::move(exception));
   {
     std::lock_guard lock(impl_->mutex);
-    if (!impl_->joined) {
+    if (!impl_->joined || !exception) {
       if (!stop_.load(std::memory_order_relaxed) && exception && !impl_->exception) {
         log_info("Error reported to Coordinator: ", text_of(exception));
         impl_->exception = exception;

@@ -35,7 +35,7 @@ void StopAtStepHook::after_create_session(Session& session, Coordinator& coord) 
 
 void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   // Read before or after the increment; only near the end it is worth another look.
-  if (values[0].as<int64_t>()[0] + 1 < *last_step_) return;
+  if (values[0].item<int64_t>() + 1 < *last_step_) return;
   if (read_step(context.session(), step_) >= *last_step_) context.request_stop();
 }
 
@@ -140,7 +140,7 @@ void StepCounterHook::begin(const HookSetup& setup) {
 }
 
 void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const int64_t stale = values[0].as<int64_t>()[0];
+  const int64_t stale = values[0].item<int64_t>();
   if (timer_.should_trigger(stale + 1)) {
     const int64_t step = read_step(context.session(), step_);
     if (timer_.should_trigger(step)) {
@@ -193,14 +193,15 @@ void GlobalStepWaiterHook::begin(const HookSetup& setup) {
 }
 
 const SessionRunArgs* GlobalStepWaiterHook::before_run(SessionRunContext& context) {
-  if (started_) return nullptr;
-  started_ = true;
-  if (wait_until_ <= 0) return nullptr;
+  if (started_ || wait_until_ <= 0) return nullptr;
   log_info("Waiting for global step ", wait_until_, " before starting training.");
   int64_t last_logged = 0;
   for (;;) {
     const int64_t now = read_step(context.session(), step_);
-    if (now >= wait_until_) return nullptr;
+    if (now >= wait_until_) {
+      started_ = true;
+      return nullptr;
+    }
     if (now - last_logged > 1000) {
       log_info("Waiting for global step ", wait_until_, " before starting training. Current step is ", now,
                ".");

@@ -105,7 +105,7 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator&) {
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  if (!timer_.should_trigger(values[0].as<int64_t>()[0] + o_.steps_per_run)) return;
+  if (!timer_.should_trigger(values[0].item<int64_t>() + o_.steps_per_run)) return;
   const int64_t step = read_step(context.session(), step_);
   if (!timer_.should_trigger(step)) return;
   timer_.update(step);
@@ -114,8 +114,14 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
 
 void CheckpointSaverHook::end(Session& session) {
   const int64_t step = read_step(session, step_);
-  if (timer_.last_triggered_step() != step) save(session, step, false);
-  saver().wait();
+  bool unsaved = timer_.last_triggered_step() != step;
+  try {
+    saver().wait();
+  } catch (const std::exception& e) {
+    log_error("A checkpoint written in the background failed: ", e.what());
+    unsaved = true;
+  }
+  if (unsaved) save(session, step, false);
   for (const auto& l : o_.listeners) l->end(session, step);
   writer_->flush();
   release();
@@ -174,7 +180,7 @@ const SessionRunArgs* SummarySaverHook::before_run(SessionRunContext&) {
 
 void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (!writer_) return;
-  int64_t step = values[0].as<int64_t>()[0] + 1;
+  int64_t step = values[0].item<int64_t>() + 1;
   if (due_) step = read_step(context.session(), step_);
   if (!next_step_) {
     SessionLog log;
@@ -210,7 +216,7 @@ const SessionRunArgs* ProfilerHook::before_run(SessionRunContext&) {
 }
 
 void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const int64_t stale = values[0].as<int64_t>()[0];
+  const int64_t stale = values[0].item<int64_t>();
   if (!next_step_) timer_.update(stale);
   int64_t step = stale + 1;
   if (due_) {

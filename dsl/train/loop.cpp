@@ -1,12 +1,37 @@
 #include "dsl/train/loop.h"
 
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
 
 #include "dsl/train/global_step.h"
 #include "dsl/train/more_hooks.h"
 #include "graph/support/log.h"
 
 namespace sluice::dsl::train {
+
+namespace {
+
+std::atomic<int> chiefs_under_way{0};  // train() calls of chiefs in this process
+
+class ChiefUnderWay {
+ public:
+  explicit ChiefUnderWay(bool chief) : counted_(chief) {
+    if (counted_) ++chiefs_under_way;
+  }
+  ~ChiefUnderWay() { leave(); }
+  /// Chiefs that are still under way.
+  int leave() {
+    if (!counted_) return chiefs_under_way;
+    counted_ = false;
+    return --chiefs_under_way;
+  }
+
+ private:
+  bool counted_;
+};
+
+}  // namespace
 
 TrainResult train(const Tensor& train_op, const std::string& logdir, const TrainOptions& o) {
   SLUICE_REQUIRE(train_op, Code::kInvalidArgument, "train: train_op is an empty tensor");
@@ -31,6 +56,7 @@ TrainResult train(const Tensor& train_op, const std::string& logdir, const Train
   m.max_wait_secs = o.max_wait_secs;
   m.clock = o.clock;
 
+  ChiefUnderWay chief(o.is_chief);
   TrainResult result;
   {
     MonitoredTrainingSession session(train_op.graph(), m);
@@ -47,7 +73,10 @@ TrainResult train(const Tensor& train_op, const std::string& logdir, const Train
     });
   }
   if (signals) result.signal = signals->signal();
-  if (result.signal && o.on_signal == OnSignal::kExit) {
+  // A chief that still saves ends the process itself.
+  if (result.signal && o.on_signal == OnSignal::kExit && chief.leave() == 0) {
+    static std::mutex exiting;
+    exiting.lock();  // one thread calls exit; others wait here for the end
     log_info("Stopped by signal ", result.signal, ".");
     FileWriterCache::clear();
     std::exit(128 + result.signal);

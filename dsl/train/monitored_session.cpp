@@ -75,7 +75,12 @@ struct MonitoredSession::Impl {
     for (;;) {
       try {
         session = creator->create_session();
-        break;
+        stop = false;
+        merger.new_session();
+        coord = std::make_unique<Coordinator>(std::vector<Code>{});
+        start_queue_runners(*session, *coord);
+        for (const auto& hook : hooks) hook->after_create_session(*session, *coord);
+        return;
       } catch (const Error& e) {
         if (!recover || !is_preemption(e)) throw;
         log_info(
@@ -83,11 +88,8 @@ struct MonitoredSession::Impl {
             "connected worker or parameter server. A new session will be created. Error: ",
             e.what());
       }
+      close_session();  // what was made of it; nothing when there is none
     }
-    merger.new_session();
-    coord = std::make_unique<Coordinator>(std::vector<Code>{});
-    start_queue_runners(*session, *coord);
-    for (const auto& hook : hooks) hook->after_create_session(*session, *coord);
   }
 
   // Stops threads, closes the session. Throws what a thread reported.

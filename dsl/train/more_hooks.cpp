@@ -75,7 +75,7 @@ const SessionRunArgs* ProgressHook::before_run(SessionRunContext&) {
 }
 
 void ProgressHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  seen_step_ = std::max(seen_step_ + 1, values[0].as<int64_t>()[0]);
+  seen_step_ = std::max(seen_step_ + 1, values[0].item<int64_t>());
   if (!due_) return;
   seen_step_ = read_step(context.session(), step_);
   timer_.update(seen_step_);
@@ -142,7 +142,7 @@ const SessionRunArgs* EarlyStoppingHook::before_run(SessionRunContext&) {
 }
 
 void EarlyStoppingHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  next_step_ = values[0].as<int64_t>()[0] + 2;
+  next_step_ = values[0].item<int64_t>() + 2;
   if (!due_) return;
   const int64_t step = read_step(context.session(), step_);
   next_step_ = step + 1;
@@ -251,7 +251,7 @@ void ResourceUsageHook::begin(const HookSetup& setup) {
 }
 
 void ResourceUsageHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  if (!timer_.should_trigger(values[0].as<int64_t>()[0] + 1)) return;
+  if (!timer_.should_trigger(values[0].item<int64_t>() + 1)) return;
   const int64_t step = read_step(context.session(), step_);
   if (!timer_.should_trigger(step)) return;
   const auto since = timer_.update(step);

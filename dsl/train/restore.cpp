@@ -161,9 +161,9 @@ void restore_variables(runtime::Session& session, const std::string& path,
   }
   std::vector<std::pair<std::string, Array>> state;
   if (rules.resume_state) state = read_resume_state(reader);
-  // Nothing below fails.
-  for (Item& item : items) item.target->install(std::move(item.value));
+  // An object may refuse its state; nothing after that fails.
   if (!state.empty()) apply_resume_state(session, state);
+  for (Item& item : items) item.target->install(std::move(item.value));
   if (!surplus.empty())
     log_info(path, " also holds ", surplus.size(), " tensors that no variable takes: ", join(surplus));
 }

@@ -91,6 +91,8 @@ void apply_resume_state(runtime::Session& session, const std::vector<std::pair<s
       objects[name.substr(kState.size(), bar - kState.size())][name.substr(bar + 1)] = value;
     }
   }
+  // First what may refuse; the streams cannot.
+  if (!objects.empty()) SaveableRegistry::of(resources).restore(std::move(objects));
   if (nodes && streams) {
     std::map<std::string, std::span<const uint64_t>> words;
     for (size_t i = 0; i < nodes.string_values().size(); ++i)
@@ -106,7 +108,6 @@ void apply_resume_state(runtime::Session& session, const std::vector<std::pair<s
       s->counter[0] = w[2], s->counter[1] = w[3];
     }
   }
-  if (!objects.empty()) SaveableRegistry::of(resources).restore(std::move(objects));
 }
 
 }  // namespace sluice::dsl::train

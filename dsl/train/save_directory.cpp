@@ -32,7 +32,13 @@ struct Hold {
 const fs::file_time_type kStart = fs::file_time_type::clock::now();
 
 bool same_path(const std::string& a, const std::string& b) {
-  return fs::path(a).lexically_normal() == fs::path(b).lexically_normal();
+  auto whole = [](const std::string& p) {
+    std::error_code why;
+    const fs::path at = fs::absolute(p, why);
+    const fs::path c = why ? fs::path() : fs::weakly_canonical(at, why);
+    return why ? fs::path(p).lexically_normal() : c;
+  };
+  return whole(a) == whole(b);
 }
 
 // The process that wrote "<file>.tempstate<pid>_<n>"; 0 for other files.
@@ -136,11 +142,17 @@ void SaveDirectory::load(const KeepRules& rules, double now) {
 }
 
 void SaveDirectory::keep(const std::string& path, const KeepRules& rules, double now) {
+  // Another saver of this process may have entered a checkpoint since enter().
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  load(rules, now);
   const double period = rules.every_n_hours * 3600;
   if (next_keep_ == 0) next_keep_ = (last_preserved_ > 0 ? last_preserved_ : built_) + period;
   std::erase_if(kept_, [&](const auto& k) { return same_path(k.first, path); });
   if (rules.max_to_keep <= 0) kept_.clear();  // all stay on the disk, the file lists the latest
   kept_.emplace_back(path, now);
+  const auto former = kept_;
+  const double former_next = next_keep_, former_preserved = last_preserved_;
   std::vector<std::string> old;
   while (rules.max_to_keep > 0 && kept_.size() > static_cast<size_t>(rules.max_to_keep)) {
     const auto [oldest, time] = kept_.front();
@@ -159,7 +171,12 @@ void SaveDirectory::keep(const std::string& path, const KeepRules& rules, double
     state.timestamps.push_back(time);
   }
   state.last_preserved_timestamp = last_preserved_;
-  update_checkpoint_state(directory_, state, rules.latest_filename, rules.relative_paths);
+  try {
+    update_checkpoint_state(directory_, state, rules.latest_filename, rules.relative_paths);
+  } catch (...) {  // nothing was deleted: the next save decides again
+    kept_ = former, next_keep_ = former_next, last_preserved_ = former_preserved;
+    throw;
+  }
   written_ = get_checkpoint_state(directory_, rules.latest_filename);
   // Only now: were the order reversed, a crash could leave a state file that names deleted files.
   for (const std::string& p : old) remove_checkpoint(p, rules.meta_graph_suffix);

@@ -147,16 +147,18 @@ void Saver::write(Snapshot& s) const {
   }
 }
 
-// The state that a graph's own saver does not know goes beside its checkpoint, and before it.
+// The state that a graph's own saver does not know goes beside its checkpoint.
 void Saver::save_by_nodes(runtime::Session& session, const std::string& path, const SaveCall& call) const {
   const std::shared_ptr<Snapshot> s = snapshot(session, path, call);
+  // Beside values of another save it would be taken for theirs: the former one goes first.
+  io::remove_checkpoint_files(resume_path(path));
+  session.run({save_tensor_}, {{filename_, Array::strings({}, {path})}});
   if (!s->resume.empty()) {
     io::BundleWriter writer(resume_path(path));
     for (auto& [name, value] : s->resume) writer.add(name, value);
     writer.finish();
     s->resume.clear();
   }
-  session.run({save_tensor_}, {{filename_, Array::strings({}, {path})}});
   if (s->meta) write_file_atomically(path + "." + call.meta_graph_suffix, *s->meta);
   if (call.write_state) {
     std::lock_guard lock(kept_->mutex);

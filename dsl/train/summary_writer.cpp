@@ -110,11 +110,17 @@ struct FileWriter::Impl {
       EventsWriter* const to = file.get();
       std::exception_ptr error;
       lock.unlock();
+      for (const std::string& event : batch) {
+        try {
+          to->write_serialized(event);  // keeps the event even where the disk takes none
+        } catch (...) {
+          if (!error) error = std::current_exception();
+        }
+      }
       try {
-        for (const std::string& event : batch) to->write_serialized(event);
         if (due) to->flush();
       } catch (...) {
-        error = std::current_exception();
+        if (!error) error = std::current_exception();
       }
       lock.lock();
       if (error && !failed) failed = error;
@@ -188,16 +194,24 @@ FileWriter::FileWriter(std::string logdir, FileWriterOptions options)
   SLUICE_REQUIRE(options.flush_secs >= 0, Code::kInvalidArgument,
                  "FileWriter: flush_secs is negative: ", options.flush_secs);
   impl_->open();
-  if (options.graph) {
+  if (!options.graph) return;
+  try {
     add_graph(*options.graph);
     add_meta_graph(*options.graph);
+  } catch (...) {
+    try {
+      close();  // its thread must end before Impl goes
+    } catch (const std::exception& e) {
+      log_error("closing the event file of ", impl_->logdir, ": ", e.what());
+    }
+    throw;
   }
 }
 
 FileWriter::~FileWriter() {
   try {
     close();
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     log_error("closing the event file of ", impl_->logdir, ": ", e.what());
   }
 }
@@ -286,8 +300,9 @@ std::shared_ptr<FileWriter> FileWriterCache::get(const std::string& logdir) {
   while (key.size() > 1 && key.back() == '/') key.pop_back();
   Cache& c = cache();
   std::lock_guard lock(c.mutex);
-  std::shared_ptr<FileWriter>& w = c.writers[key];
-  if (!w) w = std::make_shared<FileWriter>(logdir);
+  if (const auto it = c.writers.find(key); it != c.writers.end()) return it->second;
+  auto w = std::make_shared<FileWriter>(logdir);
+  c.writers.emplace(std::move(key), w);
   return w;
 }
 

@@ -92,7 +92,8 @@ bool read_feature(std::string_view feature, Found* f) {
     std::string_view list;
     if (!w.bytes(&list)) return false;
     if (f->kind == field) {
-      f->own = std::make_shared<std::string>(std::string(f->list) + std::string(list));
+      if (!f->own) f->own = std::make_shared<std::string>(f->list);
+      f->own->append(list);  // nobody else has it yet
       f->list = *f->own;
     } else {
       *f = {list, field, nullptr};

@@ -147,8 +147,9 @@ bool IteratorResource::next(const CancelToken& cancel, const std::function<Datas
       pipeline_ != nullptr, Code::kFailedPrecondition,
       "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
       "initializer operation for this iterator before getting the next element.");
-  if (!pipeline_->next(element_, cancel)) return false;
-  restored_.reset();
+  const bool more = pipeline_->next(element_, cancel);
+  restored_.reset();  // the end counts as well: a later initialisation begins anew
+  if (!more) return false;
   use(element_);
   return true;
 }

@@ -158,7 +158,17 @@ class GeneratorDataset final : public Dataset {
       if (!fn_) fn_ = d_.start_();
       out.origin = {};
       if (out.size() > d_.spec().size()) out.values.resize(d_.spec().size());
-      if (!fn_(out, cancel)) {
+      bool more = false;
+      try {
+        more = fn_(out, cancel);
+      } catch (const Error& e) {  // a call like others, unless the wait was cancelled
+        if (e.code() != Code::kCancelled && e.code() != Code::kDeadlineExceeded) ++calls_;
+        throw;
+      } catch (...) {
+        ++calls_;
+        throw;
+      }
+      if (!more) {
         ended_ = true;
         return false;
       }
@@ -180,9 +190,15 @@ class GeneratorDataset final : public Dataset {
       fn_ = d_.start_();
       const CancelToken never = CancelToken::none();
       Element e;
-      for (; calls_ < calls; ++calls_)
-        SLUICE_REQUIRE(fn_(e, never), Code::kInvalidArgument, "The generator ended after ", calls_,
+      for (; calls_ < calls; ++calls_) {
+        bool more = true;
+        try {
+          more = fn_(e, never);
+        } catch (...) {  // it failed the first time as well
+        }
+        SLUICE_REQUIRE(more, Code::kInvalidArgument, "The generator ended after ", calls_,
                        " elements; the saved position is ", calls);
+      }
     }
 
    private:

@@ -94,7 +94,9 @@ class BatchDataset final : public Dataset {
       if (rows_ > 0) {
         in.get_element(batch_);
         if (batch_.size() != d_.spec().size()) StateReader::fail("a batch has other components");
-        for (const Array& a : batch_.values) {
+        for (size_t i = 0; i < batch_.size(); ++i) {
+          const Array& a = batch_[i];
+          if (a.dtype() != d_.spec()[i].dtype) StateReader::fail("a batch has another type");
           if (a.rank() < 1 || a.dims()[0] != d_.size_) StateReader::fail("a batch has another size");
           dims_.emplace_back(a.dims().begin() + 1, a.dims().end());
         }
@@ -105,6 +107,12 @@ class BatchDataset final : public Dataset {
    private:
     void add() {
       const size_t n = row_.size();
+      SLUICE_REQUIRE(n == d_.spec().size(), Code::kInvalidArgument, "Cannot batch an element of ", n,
+                     " components as ", spec_string(d_.spec()));
+      for (size_t i = 0; i < n; ++i)
+        SLUICE_REQUIRE(row_[i].dtype() == d_.spec()[i].dtype, Code::kInvalidArgument,
+                       "Cannot batch component ", i, " of type ", row_[i].dtype(), " as ",
+                       d_.spec()[i].dtype);
       if (rows_ == 0) {
         batch_.values.resize(n);
         batch_.origin = row_.origin;
@@ -211,13 +219,21 @@ class PaddedBatchDataset final : public Dataset {
     void restore(StateReader& in) override {
       ended_ = in.get(0, 1) != 0;
       have_ = static_cast<size_t>(in.get(0, static_cast<int64_t>(rows_.size())));
-      for (size_t i = 0; i < have_; ++i) in.get_element(rows_[i]);
+      for (size_t i = 0; i < have_; ++i) {
+        in.get_element(rows_[i]);
+        check(rows_[i]);
+      }
       input_->restore(in);
     }
 
    private:
     void check(const Element& row) const {
+      SLUICE_REQUIRE(row.size() == d_.row_spec_.size(), Code::kInvalidArgument,
+                     "padded_batch: an element has ", row.size(), " components, not ", d_.row_spec_.size());
       for (size_t i = 0; i < row.size(); ++i) {
+        SLUICE_REQUIRE(row[i].dtype() == d_.row_spec_[i].dtype, Code::kInvalidArgument,
+                       "padded_batch: component ", i, " is ", row[i].dtype(), ", not ",
+                       d_.row_spec_[i].dtype);
         const Dims &have = row[i].dims(), &want = d_.row_spec_[i].shape.dims();
         SLUICE_REQUIRE(have.size() == want.size(), Code::kInvalidArgument,
                        "All elements in a batch must have the same rank as the padded shape for component", i,

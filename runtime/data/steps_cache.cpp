@@ -9,8 +9,9 @@ namespace sluice::runtime::data {
 /// are under way at once, only one fills it. `filling` and `complete` are guarded by SharedState's mutex.
 class CacheStore {
  public:
-  std::vector<Element> elements;  // written by the one who fills, not changed once complete
-  uint64_t epoch = 0;             // the pass that they come from
+  std::vector<Element> elements;   // written by the one who fills, not changed once complete
+  uint64_t epoch = 0;              // the pass that they come from
+  std::weak_ptr<const int> owner;  // the dataset's identity: an address may be another dataset's later
   bool filling = false, complete = false;
 };
 
@@ -32,7 +33,10 @@ class CacheDataset final : public Dataset {
       {
         std::lock_guard lock(context_.shared->mutex);
         std::shared_ptr<CacheStore>& s = context_.shared->caches[&d];
-        if (!s) s = std::make_shared<CacheStore>();
+        if (!s || s->owner.lock() != d.identity_) {
+          s = std::make_shared<CacheStore>();
+          s->owner = d.identity_;
+        }
         store_ = s;
         mode_ = s->complete ? Mode::kRead : s->filling ? Mode::kPass : Mode::kFill;
         if (mode_ == Mode::kFill) {
@@ -125,13 +129,14 @@ class CacheDataset final : public Dataset {
       const CancelToken never = CancelToken::none();
       for (int64_t i = 0; i < count;) {
         Element e;
+        bool more = false;
         try {
-          SLUICE_REQUIRE(again->next(e, never), Code::kFailedPrecondition,
-                         "The input of a cache has become shorter since its position was saved");
-        } catch (const Error& error) {
-          if (error.code() == Code::kFailedPrecondition) throw;
+          more = again->next(e, never);
+        } catch (const Error&) {
           continue;  // it failed the first time as well, and was not kept
         }
+        SLUICE_REQUIRE(more, Code::kFailedPrecondition,
+                       "The input of a cache has become shorter since its position was saved");
         store_->elements.push_back(std::move(e));
         ++i;
       }
@@ -153,6 +158,9 @@ class CacheDataset final : public Dataset {
   // What a pass gives depends on the pass that filled the store.
   bool repeatable() const override { return false; }
   int64_t cardinality() const override { return inputs()[0]->cardinality(); }
+
+ private:
+  const std::shared_ptr<const int> identity_ = std::make_shared<const int>(0);
 };
 
 }  // namespace

@@ -224,7 +224,8 @@ Array BundleReader::read_slice(std::string_view name, const TensorSlice& slice) 
   for (const TensorSlice& stored : e.slices) {
     if (resolve_slice(stored, e.dims) != resolved) continue;
     const auto it = slices_.find(slice_key(name, stored));
-    if (it != slices_.end() && it->second.dims == slice_dims(resolved) && it->second.dtype == e.dtype)
+    if (it != slices_.end() && it->second.dims == slice_dims(resolved) && it->second.dtype == e.dtype &&
+        it->second.slices.empty())
       return read_entry(name, it->second);
   }
   Array whole = read(name);

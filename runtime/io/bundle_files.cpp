@@ -59,14 +59,17 @@ int shards_in_use(const std::string& prefix) {
     if (table.empty() || !table[0].first.empty()) return 0;
     return decode_bundle_header(table[0].second, path);
   } catch (const Error&) {
-    return 0;  // damaged: nothing to keep
+    return -1;  // it may be whole for others: no data file that is there is replaced
   }
 }
 
 }  // namespace
 
 int free_shard_count(const std::string& prefix, int wanted) {
-  return shards_in_use(prefix) == wanted ? wanted + 1 : wanted;
+  const int used = shards_in_use(prefix);
+  int files = wanted;
+  while (used == files || (used < 0 && file_exists(shard_path(prefix, 0, files)))) ++files;
+  return files;
 }
 
 void remove_stale_shards(const std::string& prefix, int num_shards) {

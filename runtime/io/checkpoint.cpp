@@ -33,7 +33,11 @@ std::string with_slash(const std::string& directory) {
 std::string relative_to(const std::string& directory, const std::string& path) {
   const std::string base = with_slash(directory);
   if (path.starts_with(base)) return path.substr(base.size());
-  if (path.empty() || path[0] == '/' || directory.starts_with("/")) return path;
+  if (path.empty() || path[0] == '/') return path;
+  if (directory.starts_with("/")) {
+    const std::string whole = std::filesystem::absolute(path).lexically_normal().string();
+    return whole.starts_with(base) ? whole.substr(base.size()) : whole;
+  }
   // Both as seen from the working directory; a reader joins the path to its own name for the directory.
   return std::filesystem::path(path).lexically_relative(base).string();
 }
@@ -121,7 +125,13 @@ std::optional<CheckpointState> read_checkpoint_state(const std::string& director
                                                      const std::string& file_name) {
   const std::string path = with_slash(directory) + file_name;
   if (!file_exists(path)) return std::nullopt;
-  const std::string text = read_file(path, kMaxStateBytes);
+  std::string text;
+  try {
+    text = read_file(path, kMaxStateBytes);
+  } catch (const Error& e) {
+    log_warning(path, ": ", e.what(), ": Checkpoint ignored");
+    return std::nullopt;
+  }
   proto::CheckpointState in;
   Silent errors;
   google::protobuf::TextFormat::Parser parser;

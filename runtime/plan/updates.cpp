@@ -90,7 +90,9 @@ const UpdateRule* rule_of(const std::string& op) {
 
 class UpdateFusion {
  public:
-  explicit UpdateFusion(PlanGraph& g) : g_(g), readers_(g.readers()) {
+  explicit UpdateFusion(PlanGraph& g) : g_(g), readers_(g.readers()), followers_(g.ops.size(), 0) {
+    for (const auto& preds : g_.predecessors())
+      for (OpId p : preds) ++followers_[static_cast<size_t>(p)];
     for (OpId id : g.live())
       if (g.op(id).has(graph::kWritesVariable))
         for (ValueId v : g.op(id).inputs)
@@ -124,7 +126,15 @@ class UpdateFusion {
   }
 
   // The region that makes the gradient and nothing else, for nobody else.
-  OpId gradient_region(ValueId grad) const {
+  OpId gradient_region(ValueId read, ValueId grad) const {
+    // Nobody else may read it, or wait for it, anywhere on the way.
+    for (ValueId v = read;; v = g_.op(g_.value(v).producer).inputs[0]) {
+      const OpId made_by = g_.value(v).producer;
+      if (made_by < 0 || readers_[static_cast<size_t>(v)].size() != 1 || g_.is_output(v) ||
+          followers_[static_cast<size_t>(made_by)] != 1)
+        return -1;
+      if (v == grad) break;
+    }
     const OpId p = g_.value(grad).producer;
     if (p < 0 || g_.op(p).op != "_Region" || g_.op(p).outputs.size() != 1 || g_.op(p).keep) return -1;
     if (g_.op(p).attrs.count("channels_last") || readers_[static_cast<size_t>(grad)].size() != 1 ||
@@ -175,7 +185,7 @@ class UpdateFusion {
                  .keep = true,
                  .traits = op.traits,
                  .order = op.order};
-    const OpId region = gradient_region(grad);
+    const OpId region = gradient_region(op.inputs[static_cast<size_t>(rule.grad)], grad);
     if (region >= 0) {
       const PlanOp& from = g_.op(region);
       Fragment f;
@@ -226,6 +236,7 @@ class UpdateFusion {
 
   PlanGraph& g_;
   std::vector<std::vector<OpId>> readers_;
+  std::vector<int> followers_;  // ops that wait for each op, by data or order
   std::map<const Variable*, int> writers_;
 };
 
