@@ -4,6 +4,7 @@
 
 #include "kernels/host/input_array.h"
 #include "kernels/reference/register.h"
+#include "runtime/data/copy_bytes.h"
 #include "runtime/data/example_parser.h"
 
 namespace sluice::kernels {
@@ -48,7 +49,7 @@ void give(KernelRun& r, Element& e) {
     if (r.out_is_array(i))
       r.out_array(i) = std::move(from);
     else if (from.bytes() > 0)
-      std::memcpy(r.out_data(i), from.data(), from.bytes());
+      runtime::data::copy_bytes(r.out_data(i), from.data(), from.bytes());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "runtime/data/copy_bytes.h"
 #include "runtime/data/file_set.h"
 #include "runtime/data/line_reader.h"
 #include "runtime/data/sources.h"
@@ -148,7 +149,7 @@ void CsvReader::convert(size_t column, const std::string& field, bool missing, E
     if (c.dtype == DType::kString)
       to.string_values()[0] = c.default_value->string_values()[0];
     else
-      std::memcpy(to.data(), c.default_value->data(), to.bytes());
+      copy_bytes(to.data(), c.default_value->data(), to.bytes());
     return;
   }
   const char *first = field.data(), *last = first + field.size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/data/copy_bytes.h"
 #include "runtime/data/steps.h"
 
 namespace sluice::runtime::data {
@@ -113,12 +114,12 @@ int64_t read_floats(std::string_view list, float* out, int64_t room) {
       if (!w.bytes(&packed) || packed.size() % sizeof(float) != 0) return -1;
       const auto count = static_cast<int64_t>(packed.size() / sizeof(float));
       if (out && n < room)
-        std::memcpy(out + n, packed.data(), static_cast<size_t>(std::min(count, room - n)) * sizeof(float));
+        copy_bytes(out + n, packed.data(), static_cast<size_t>(std::min(count, room - n)) * sizeof(float));
       n += count;
     } else if (t == tag(1, 5)) {
       const uint8_t* at = w.at();
       if (!w.advance(sizeof(float))) return -1;
-      if (out && n < room) std::memcpy(out + n, at, sizeof(float));
+      if (out && n < room) copy_bytes(out + n, at, sizeof(float));
       ++n;
     } else if (!w.skip(t & 7)) {
       return -1;
@@ -197,15 +198,15 @@ void fill(Array& out, int64_t at, int64_t count, const Array& value) {
     std::memset(to, 0, static_cast<size_t>(count) * size);
     return;
   }
-  for (int64_t i = 0; i < count; ++i) std::memcpy(to + static_cast<size_t>(i) * size, value.data(), size);
+  for (int64_t i = 0; i < count; ++i) copy_bytes(to + static_cast<size_t>(i) * size, value.data(), size);
 }
 
 void copy(const Array& from, Array& out, int64_t at) {
   if (out.dtype() == DType::kString)
     std::copy(from.string_values().begin(), from.string_values().end(), out.string_values().begin() + at);
   else if (from.bytes() > 0)
-    std::memcpy(static_cast<char*>(out.data()) + static_cast<size_t>(at) * graph::dtype_size(out.dtype()),
-                from.data(), from.bytes());
+    copy_bytes(static_cast<char*>(out.data()) + static_cast<size_t>(at) * graph::dtype_size(out.dtype()),
+               from.data(), from.bytes());
 }
 
 [[noreturn]] void undecodable(const std::string& record) {

@@ -1,4 +1,5 @@
 #include "runtime/data/iterator_resource.h"
+#include "runtime/data/copy_bytes.h"
 
 #include <chrono>
 #include <cstring>
@@ -164,7 +165,7 @@ std::vector<std::pair<std::string, Array>> IteratorResource::save() {
   else
     return {};
   Array a(DType::kUint8, {static_cast<int64_t>(state.size())});
-  std::memcpy(a.data(), state.data(), state.size());
+  copy_bytes(a.data(), state.data(), state.size());
   return {{"position", std::move(a)}};
 }
 

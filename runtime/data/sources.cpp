@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/data/copy_bytes.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/state.h"
 
@@ -78,8 +79,8 @@ class SlicesDataset final : public Dataset {
                     out[i].string_values().begin());
       } else if (n > 0) {
         const size_t bytes = n * graph::dtype_size(from.dtype());
-        std::memcpy(out[i].data(), static_cast<const char*>(from.data()) + static_cast<size_t>(index) * bytes,
-                    bytes);
+        copy_bytes(out[i].data(), static_cast<const char*>(from.data()) + static_cast<size_t>(index) * bytes,
+                   bytes);
       }
     }
   }

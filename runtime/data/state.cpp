@@ -1,4 +1,5 @@
 #include "runtime/data/state.h"
+#include "runtime/data/copy_bytes.h"
 
 #include <cstring>
 
@@ -63,7 +64,7 @@ std::string_view StateReader::bytes(size_t n) {
 
 int64_t StateReader::get() {
   int64_t v;
-  std::memcpy(&v, bytes(sizeof v).data(), sizeof v);
+  copy_bytes(&v, bytes(sizeof v).data(), sizeof v);
   return v;
 }
 
@@ -96,7 +97,7 @@ Array StateReader::get_array() {
   if (dtype == DType::kString) {
     for (std::string& s : a.string_values()) s = get_text();
   } else if (a.bytes() > 0) {
-    std::memcpy(a.data(), bytes(a.bytes()).data(), a.bytes());
+    copy_bytes(a.data(), bytes(a.bytes()).data(), a.bytes());
   }
   return a;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/data/copy_bytes.h"
 #include "runtime/data/state.h"
 #include "runtime/data/steps.h"
 
@@ -40,8 +41,8 @@ void copy_row(Array& from, Array& to, int64_t row) {
       std::copy_n(first, n, to.string_values().begin() + row * n);
     return;
   }
-  std::memcpy(static_cast<char*>(to.data()) + static_cast<size_t>(row) * from.bytes(), from.data(),
-              from.bytes());
+  copy_bytes(static_cast<char*>(to.data()) + static_cast<size_t>(row) * from.bytes(), from.data(),
+             from.bytes());
 }
 
 // The first `rows` rows.
@@ -52,7 +53,7 @@ Array head(const Array& a, int64_t rows) {
   if (a.dtype() == DType::kString)
     std::copy_n(a.string_values().begin(), out.elements(), out.string_values().begin());
   else if (out.bytes() > 0)
-    std::memcpy(out.data(), a.data(), out.bytes());
+    copy_bytes(out.data(), a.data(), out.bytes());
   return out;
 }
 
@@ -279,7 +280,7 @@ class PaddedBatchDataset final : public Dataset {
         return;
       }
       for (int64_t k = 0; k < to.elements(); ++k)
-        std::memcpy(p + static_cast<size_t>(k) * size, value.data(), size);
+        copy_bytes(p + static_cast<size_t>(k) * size, value.data(), size);
     }
 
     // `from` in the corner of a block of `dims` that starts at element `at`.
@@ -294,9 +295,9 @@ class PaddedBatchDataset final : public Dataset {
         if (size == 0)
           std::copy_n(from.string_values().begin() + done, line, to.string_values().begin() + at + offset);
         else
-          std::memcpy(static_cast<char*>(to.data()) + static_cast<size_t>(at + offset) * size,
-                      static_cast<const char*>(from.data()) + static_cast<size_t>(done) * size,
-                      static_cast<size_t>(line) * size);
+          copy_bytes(static_cast<char*>(to.data()) + static_cast<size_t>(at + offset) * size,
+                     static_cast<const char*>(from.data()) + static_cast<size_t>(done) * size,
+                     static_cast<size_t>(line) * size);
         for (size_t k = index.size(); k-- > 0;) {
           if (++index[k] < from.dims()[k]) break;
           index[k] = 0;

@@ -144,7 +144,9 @@ TEST(ExampleParser, AgreesWithTheMessageReaderOnDamagedRecords) {
     if (read.count("x")) {
       const auto got = std::as_const(out[3]).as<float>();
       ASSERT_EQ(got.size(), read["x"].floats.size());
-      EXPECT_EQ(std::memcmp(got.data(), read["x"].floats.data(), got.size_bytes()), 0);
+      if (!got.empty()) {
+        EXPECT_EQ(std::memcmp(got.data(), read["x"].floats.data(), got.size_bytes()), 0);
+      }
     }
     if (read.count("n")) {
       EXPECT_THAT(std::as_const(out[4]).as<int64_t>(), testing::ElementsAreArray(read["n"].ints));
